@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# One test program: tests/**/*_test.cc and every operator's *_test.cc.  tests/*_test.py start it and the rest.
+if(NOT DESCEND_TESTS)
+  return()
+endif()
+find_package(GTest REQUIRED)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.cc)
+file(GLOB op_tests CONFIGURE_DEPENDS ops/*/*_test.cc)
+if(NOT test_sources AND NOT op_tests)
+  return()
+endif()
+add_executable(descend_tests ${test_sources} ${op_tests})
+target_link_libraries(descend_tests PRIVATE descend_flags descend ascendcl nnopbase opapi TBB::tbb hwy::hwy
+                                            GTest::gtest GTest::gtest_main Threads::Threads ${CMAKE_DL_LIBS})
+set_target_properties(descend_tests PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64")

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Every environment variable the libraries read, in one place.  docs/environment.md describes them; a test compares.
+#pragma once
+#include <string>
+
+namespace descend {
+
+struct Environment {
+  std::string device = "auto";       // DESCEND_DEVICE: auto, cpu, cuda, cuda:N, reference, or a plug-in's name
+  std::string soc = "Ascend910B1";   // DESCEND_SOC: whose product rules apply
+  std::string extensions;            // DESCEND_EXTENSIONS: comma-separated
+  std::string backend_path;          // DESCEND_BACKEND_PATH: further folders to look for plug-ins in, colon-separated
+  std::string cpu_target;            // DESCEND_CPU_TARGET: the SIMD target to use, by Highway's name
+  std::string visible_devices;       // ASCEND_RT_VISIBLE_DEVICES: indices, comma-separated
+  bool visible_devices_set = false;  // an empty list hides every device; an unset one hides none
+  int threads = 0;                   // DESCEND_THREADS: width of the CPU device; 0: all cores
+  bool synchronous = false;          // DESCEND_SYNC=1: every call runs before it returns
+  int log_level = 3;                 // ASCEND_GLOBAL_LOG_LEVEL: 0 debug, 1 info, 2 warning, 3 error, 4 none
+  bool log_to_stdout = false;        // ASCEND_SLOG_PRINT_TO_STDOUT=1
+};
+
+// The environment as it was at the first call, or at the last reread.
+const Environment& environment();
+
+// Reads the variables again.  aclInit does so when it starts the process's first reference.
+void reread_environment();
+
+}  // namespace descend

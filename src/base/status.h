@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// What went wrong: a code for the C caller, a text for the person, and where it helps one sentence on what to do.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace descend {
+
+// The codes that this project itself returns.  The public headers name all of them; these are the same numbers.
+enum class Code : int32_t {
+  kOk = 0,
+  // aclnn
+  kNullPointer = 161001,
+  kInvalid = 161002,
+  kRuntime = 361001,
+  kInner = 561000,
+  kTiling = 561002,
+  kNoKernel = 561003,
+  kNoExecutor = 561101,
+  kInnerNullPointer = 561103,
+  // acl
+  kInvalidParam = 100000,
+  kRepeatInitialize = 100002,
+  kInvalidFile = 100003,
+  kParseFile = 100006,
+  kRepeatFinalize = 100037,
+  kApiNotSupported = 200001,
+  kParamInvalid = 107000,
+  kInvalidDeviceId = 107001,
+  kNoContext = 107002,
+  kStreamContext = 107003,
+  kEventTimestampInvalid = 107006,
+  kThreadSubscribe = 107012,
+  kStreamNotSubscribed = 107015,
+  kInvalidHandle = 107017,
+  kOptionNotSet = 107021,
+  kNotSupported = 207000,
+  kOutOfMemory = 207001,
+  kInternal = 507000,
+  kContextRelease = 507007,
+  kSocVersion = 507008,
+  kReportTimeout = 507012,
+  kKernelTimeout = 507014,
+  kKernelFailed = 507015,
+  kStreamTimeout = 507046,
+  kEventTimeout = 507047,
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message, std::string solution = {})
+      : code_(code), message_(std::move(message)), solution_(std::move(solution)) {}
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+  const std::string& solution() const { return solution_; }
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+  std::string solution_;
+};
+
+}  // namespace descend
