@@ -47,6 +47,9 @@ enum class DataType : int32_t {
 
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
+struct complex32 {
+  float16 real, imaginary;
+};
 
 template <class T> struct DtypeOf;
 template <DataType tag> using Tag = std::integral_constant<DataType, tag>;
@@ -63,6 +66,7 @@ template <> struct DtypeOf<uint16_t> : Tag<DataType::kUint16> {};
 template <> struct DtypeOf<uint32_t> : Tag<DataType::kUint32> {};
 template <> struct DtypeOf<uint64_t> : Tag<DataType::kUint64> {};
 template <> struct DtypeOf<bool> : Tag<DataType::kBool> {};
+template <> struct DtypeOf<complex32> : Tag<DataType::kComplex32> {};
 template <> struct DtypeOf<complex64> : Tag<DataType::kComplex64> {};
 template <> struct DtypeOf<complex128> : Tag<DataType::kComplex128> {};
 template <class T> inline constexpr DataType dtype_of = DtypeOf<T>::value;
@@ -75,7 +79,7 @@ template <class... Ts> struct Dtypes {
 
 using Reals = Dtypes<float, float16, bfloat16, double, int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t,
                      uint64_t, bool>;
-using Complexes = Dtypes<complex64, complex128>;
+using Complexes = Dtypes<complex32, complex64, complex128>;
 
 // Calls body.operator()<T>() for the T in the set whose tag is `t`.  False when `t` is not in the set.
 template <class... Ts, class Body> constexpr bool visit(Dtypes<Ts...>, DataType t, Body&& body) {
@@ -98,7 +102,7 @@ constexpr size_t size_of(DataType t) {
   return n;
 }
 
-constexpr bool is_complex(DataType t) { return Complexes::contains(t) || t == DataType::kComplex32; }
+constexpr bool is_complex(DataType t) { return Complexes::contains(t); }
 constexpr bool is_floating(DataType t) { return Dtypes<float, float16, bfloat16, double>::contains(t); }
 constexpr bool is_integral(DataType t) { return Reals::contains(t) && !is_floating(t) && t != DataType::kBool; }
 
