@@ -3,6 +3,7 @@
 """Programs built against the installed prefix in every way clients do, with nothing else on any path, and run."""
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 import unittest
@@ -46,8 +47,8 @@ class Consumer(unittest.TestCase):
 
     def libraries_of(self, output):
         """{name: folder} of what ldd printed."""
-        found = [line.split() for line in output.splitlines() if "=>" in line]
-        return {words[0]: os.path.dirname(words[2]) for words in found if len(words) > 2}
+        found = re.findall(r"^\s*(\S+) => (.+) \(0x\w+\)$", output, re.M)
+        return {name: os.path.dirname(path) for name, path in found}
 
     def test_c99(self):
         self.build(C99, prefix())
