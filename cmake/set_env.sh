@@ -7,9 +7,10 @@ if [ -n "${BASH_VERSION:-}" ]; then
 elif [ -n "${ZSH_VERSION:-}" ]; then
   eval '_descend_prefix=${(%):-%x}'
 else
-  _descend_prefix=
   echo "set_env.sh: bash or zsh must source this file" >&2
+  return 1
 fi
+_descend_prefix=$(dirname "$(readlink -f "$_descend_prefix")")
 
 # Puts folder $2 first in the colon-separated variable $1, where it then stands once.
 _descend_first() {
@@ -20,16 +21,14 @@ _descend_first() {
   export "$1=$2${_descend_list:+:$_descend_list}"
 }
 
-if [ -n "$_descend_prefix" ]; then
-  _descend_prefix=$(dirname "$(readlink -f "$_descend_prefix")")
-  export ASCEND_HOME_PATH="$_descend_prefix"
-  export ASCEND_TOOLKIT_HOME="$_descend_prefix"
-  export ASCEND_CUSTOM_PATH="${ASCEND_CUSTOM_PATH:-$_descend_prefix}"
-  export ASCEND_OPP_PATH="$_descend_prefix/opp"
-  _descend_first LD_LIBRARY_PATH "$_descend_prefix/lib64"
-  _descend_first PATH "$_descend_prefix/bin"
-  _descend_first PYTHONPATH "$_descend_prefix/python/site-packages"
-  _descend_first CMAKE_PREFIX_PATH "$_descend_prefix/lib64/cmake"
-fi
+export ASCEND_HOME_PATH="$_descend_prefix"
+export ASCEND_TOOLKIT_HOME="$_descend_prefix"
+export ASCEND_CUSTOM_PATH="${ASCEND_CUSTOM_PATH:-$_descend_prefix}"
+export ASCEND_OPP_PATH="$_descend_prefix/opp"
+_descend_first LD_LIBRARY_PATH "$_descend_prefix/lib64"
+_descend_first PATH "$_descend_prefix/bin"
+_descend_first PYTHONPATH "$_descend_prefix/python/site-packages"
+_descend_first CMAKE_PREFIX_PATH "$_descend_prefix/lib64/cmake"
+
 unset -f _descend_first
 unset _descend_prefix _descend_list
