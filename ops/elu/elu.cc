@@ -24,7 +24,7 @@ void launch(const aclTensor* self, const aclTensor* out, const aclScalar* alpha,
                  tensors);
 }
 
-const bool listed[] = {add_to_catalog<Elu>(), add_to_catalog<InplaceElu>()};
+[[maybe_unused]] const bool listed[] = {add_to_catalog<Elu>(), add_to_catalog<InplaceElu>()};
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace descend {
 namespace {
 
 using Accepted = Dtypes<float, float16, bfloat16>;
-const bool listed = add_to_catalog<EluBackward>();
+[[maybe_unused]] const bool listed = add_to_catalog<EluBackward>();
 
 }  // namespace
 

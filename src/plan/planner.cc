@@ -3,7 +3,7 @@
 #include "src/plan/planner.h"
 
 #include "src/base/text.h"
-#include "src/plan/copy_kernels.h"
+#include "src/loops/copy_kernels.h"
 #include "src/runtime/context.h"
 
 void clear(aclOpExecutor& plan) {

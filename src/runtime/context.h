@@ -17,8 +17,8 @@ namespace descend {
 
 struct Context;
 
-// Tells the process's exception callback (aclrtSetExceptionInfoCallback) of work that failed.  A plain value: work keeps
-// a copy instead of the stream it runs on, which would otherwise own itself.  May be called from any thread.
+// Tells the process's exception callback (aclrtSetExceptionInfoCallback) of work that failed.  A plain value: work
+// keeps a copy instead of the stream it runs on, which would otherwise own itself.  May be called from any thread.
 struct FailureReporter {
   int32_t device_id = 0;
   uint32_t stream_id = 0;

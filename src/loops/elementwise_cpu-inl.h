@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// Runs a vector function at every point of an Iteration.  Compiled once per SIMD target.
+//
+//   elementwise<T>(points, data, rounded, f)
+//
+// computes out = f(d, in1, ..., in_{N-1}) in T (float or double).  f is a functor that holds scalars only (vectors have
+// no size on SVE) with
+//
+//   template <class D, class V> V operator()(D d, V a, V b) const;
+//
+// whose result at a point depends on the operands at that point alone; it may be called with zeros for points that are
+// not there.  The result is rounded once, to the dtype `rounded`, and then cast to the output's dtype.  Inputs are
+// FLOAT, FLOAT16, BF16 or DOUBLE, the output one of these or complex.  An input may be the very view the output is; any
+// other overlap with the output is the caller's to resolve.
+#if defined(DESCEND_LOOPS_ELEMENTWISE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DESCEND_LOOPS_ELEMENTWISE_CPU_INL_H
+#undef DESCEND_LOOPS_ELEMENTWISE_CPU_INL_H
+#else
+#define DESCEND_LOOPS_ELEMENTWISE_CPU_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "src/backends/cpu/parallel.h"
+#include "src/loops/boxes.h"
+#include "src/loops/convert_cpu-inl.h"
+#include "src/tensor/iteration.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace descend {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Operands side by side, all of type Element.  Operand k's point i is at address[k][i & advance[k]]: a constant operand
+// has advance 0 and a vector's worth of copies.
+template <class Element, int N> struct Run {
+  Element* address[N];
+  int64_t advance[N];
+};
+
+// f at the points that d covers, from `i` on.
+template <class F, class D, class Element, size_t N, size_t... k>
+HWY_INLINE VectorOf<D> apply(const F& f, D d, Element* const (&address)[N], const int64_t (&advance)[N], int64_t i,
+                             std::index_sequence<k...>) {
+  return f(d, load_as(d, address[k + 1] + (i & advance[k + 1]))...);
+}
+
+// f at points [begin, end) of a run.  The last points that do not fill a vector go through a padded copy: the functor
+// sees a full vector like any other, and nothing is read or written past the operands.
+template <class T, class Element, int N, class F>
+HWY_NOINLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t begin, int64_t end) {
+  const hn::ScalableTag<T> d;
+  constexpr auto inputs = std::make_index_sequence<N - 1>();
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = begin;
+  for (; i + 2 * lanes <= end; i += 2 * lanes) {
+    const auto a = apply(f, d, run.address, run.advance, i, inputs);
+    const auto b = apply(f, d, run.address, run.advance, i + lanes, inputs);
+    store_as(a, d, run.address[0] + i);
+    store_as(b, d, run.address[0] + i + lanes);
+  }
+  for (; i + lanes <= end; i += lanes)
+    store_as(apply(f, d, run.address, run.advance, i, inputs), d, run.address[0] + i);
+  if (i == end) return;
+
+  HWY_ALIGN Element padded[N][hn::MaxLanes(d)] = {};
+  Element* address[N] = {padded[0]};
+  const size_t bytes = static_cast<size_t>(end - i) * sizeof(Element);
+  for (int k = 1; k < N; ++k) std::memcpy(address[k] = padded[k], run.address[k] + (i & run.advance[k]), bytes);
+  store_as(apply(f, d, address, run.advance, 0, inputs), d, padded[0]);
+  std::memcpy(run.address[0] + i, padded[0], bytes);
+}
+
+// All operands are Element in memory, and contiguous or constant.
+template <class T, class Element, int N, class F>
+void elementwise_in_registers(const Iteration<N>& points, void* const* data, const F& f) {
+  constexpr int64_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
+  Element copies[N][kCopies];
+  Run<Element, N> run;
+  for (int k = 0; k < N; ++k) {
+    run.address[k] = static_cast<Element*>(data[k]);
+    run.advance[k] = -1;
+    if (points.rank == 0 || points.stride[k][0] != 0) continue;
+    std::fill_n(copies[k], kCopies, *run.address[k]);
+    run.address[k] = copies[k];
+    run.advance[k] = 0;
+  }
+  const int64_t n = points.points();
+  if (n <= kChunk) return run_contiguous<T>(f, run, 0, n);
+  parallel_for(n, kChunk, [&](int64_t begin, int64_t end) { run_contiguous<T>(f, run, begin, end); });
+}
+
+// Everything else: box by box, each operand as contiguous T, in place where it is stored so and in a buffer otherwise.
+template <class T, int N> class BoxLoop {
+ public:
+  BoxLoop(const Iteration<N>& points, void* const* data, DataType rounded)
+      : points_(points), data_(data), boxes_(cut(points)), store_(storer<T>(points.dtype[0])) {
+    for (int k = 0; k < N; ++k) {
+      size_[k] = static_cast<int64_t>(size_of(points.dtype[k]));
+      load_[k] = loader<T>(points.dtype[k]);
+    }
+    if (rounded != points.dtype[0]) round_ = rounder<T>(rounded);
+  }
+
+  int64_t count() const { return boxes_.count; }
+
+  template <class F> void operator()(const F& f, int64_t begin, int64_t end) const {
+    HWY_ALIGN T tile[N][kTile];
+    HWY_ALIGN std::byte raw[kTile * sizeof(complex128)];
+    Axes axes[N];
+    int64_t extent[kMaxRank] = {}, filled[N] = {};  // filled: how much of a constant operand's tile is there already
+    BoxPosition position(boxes_, begin);
+    for (int64_t number = begin; number < end; ++number, position.next(boxes_)) {
+      int64_t n = 1, offset[N] = {};
+      bool changed = number == begin;
+      for (int i = 0; i < boxes_.rank; ++i) {
+        const int64_t first = position.index[i] * boxes_.edge[i];
+        const int64_t size = std::min(boxes_.edge[i], points_.extent[i] - first);
+        changed |= size != extent[i];
+        extent[i] = size;
+        n *= size;
+        for (int k = 0; k < N; ++k) offset[k] += first * points_.stride[k][i];
+      }
+      if (changed)
+        for (int k = 0; k < N; ++k) axes[k] = axes_of(boxes_.rank, extent, points_.stride[k]);
+
+      Run<T, N> run;
+      for (int k = 0; k < N; ++k) {
+        std::byte* at = static_cast<std::byte*>(data_[k]) + offset[k] * size_[k];
+        const bool direct = axes[k].contiguous() && points_.dtype[k] == dtype_of<T> && (k > 0 || round_ == nullptr);
+        run.address[k] = direct ? reinterpret_cast<T*>(at) : tile[k];
+        run.advance[k] = -1;
+        if (k > 0 && !direct) load_box(k, axes[k], at, n, raw, tile[k]);
+      }
+      run_contiguous<T>(f, run, 0, n);
+      if (run.address[0] == tile[0])
+        store_box(axes[0], tile[0], n, raw, static_cast<std::byte*>(data_[0]) + offset[0] * size_[0]);
+    }
+    (void)filled;
+  }
+
+ private:
+  void load_box(int k, const Axes& axes, const std::byte* at, int64_t n, std::byte* raw, T* tile) const {
+    if (axes.contiguous()) return load_[k](at, n, tile);
+    if (points_.dtype[k] == dtype_of<T>) return gather(axes, sizeof(T), at, tile);
+    gather(axes, size_[k], at, raw);
+    load_[k](raw, n, tile);
+  }
+  void store_box(const Axes& axes, T* tile, int64_t n, std::byte* raw, std::byte* at) const {
+    if (round_ != nullptr) round_(tile, n);
+    if (axes.contiguous()) return store_(tile, n, at);
+    store_(tile, n, raw);
+    scatter(axes, size_[0], raw, at);
+  }
+
+  const Iteration<N>& points_;
+  void* const* data_;
+  Boxes boxes_;
+  int64_t size_[N];
+  LoadRun<T> load_[N];
+  StoreRun<T> store_;
+  RoundRun<T> round_ = nullptr;
+};
+
+template <class T, int N, class F>
+void elementwise(const Iteration<N>& points, void* const* data, DataType rounded, const F& f) {
+  static_assert(N >= 2 && N <= 5);
+  if (points.rank == 1 && points.extent[0] == 0) return;
+  bool in_registers = points.rank <= 1;
+  for (int k = 0; in_registers && k < N; ++k)
+    in_registers = points.dtype[k] == rounded && (points.contiguous(k) || (k > 0 && points.stride[k][0] == 0));
+  if (in_registers) {
+    const bool done = visit(Dtypes<float, float16, bfloat16, double>{}, rounded, [&]<class Element> {
+      if constexpr (kInRegisters<T, Element>) elementwise_in_registers<T, Element>(points, data, f);
+    });
+    if (done && (std::is_same_v<T, float> ? rounded != DataType::kDouble : rounded == DataType::kDouble)) return;
+  }
+  const BoxLoop<T, N> loop(points, data, rounded);
+  constexpr int64_t kBoxes = kChunk / kTile;
+  if (loop.count() <= kBoxes) return loop(f, 0, loop.count());
+  parallel_for(loop.count(), kBoxes, [&](int64_t begin, int64_t end) { loop(f, begin, end); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace descend
+HWY_AFTER_NAMESPACE();
+#endif

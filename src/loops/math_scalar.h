@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// exp, expm1 and log on one number, in plain C++ and in CUDA: the same formulas as math-inl.h and the same bits.
+#pragma once
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#ifdef __CUDACC__
+#define DESCEND_MATH __host__ __device__ inline
+#else
+#define DESCEND_MATH inline
+#endif
+
+namespace descend::scalar {
+
+template <class Element> struct Math {
+  using T = Element;
+  using V = Element;
+  using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  DESCEND_MATH V set(T x) const { return x; }
+  DESCEND_MATH V add(V a, V b) const { return a + b; }
+  DESCEND_MATH V sub(V a, V b) const { return a - b; }
+  DESCEND_MATH V mul(V a, V b) const { return a * b; }
+  DESCEND_MATH V div(V a, V b) const { return a / b; }
+  DESCEND_MATH V neg(V a) const { return -a; }
+  DESCEND_MATH V abs(V a) const { return std::fabs(a); }
+  DESCEND_MATH V mul_add(V a, V b, V c) const { return std::fma(a, b, c); }
+  DESCEND_MATH V negative_mul_add(V a, V b, V c) const { return std::fma(-a, b, c); }
+  DESCEND_MATH bool lt(V a, V b) const { return a < b; }
+  DESCEND_MATH bool le(V a, V b) const { return a <= b; }
+  DESCEND_MATH bool eq(V a, V b) const { return a == b; }
+  DESCEND_MATH V select(bool which, V yes, V no) const { return which ? yes : no; }
+  DESCEND_MATH U bits(V a) const { return std::bit_cast<U>(a); }
+  DESCEND_MATH V value(U a) const { return std::bit_cast<V>(a); }
+  DESCEND_MATH U integer(U a) const { return a; }
+  DESCEND_MATH U integer_add(U a, U b) const { return a + b; }
+  DESCEND_MATH U integer_and(U a, U b) const { return a & b; }
+  DESCEND_MATH U integer_or(U a, U b) const { return a | b; }
+  template <int n> DESCEND_MATH U shift_left(U a) const { return a << n; }
+  template <int n> DESCEND_MATH U shift_right(U a) const { return a >> n; }
+};
+
+#include "src/loops/math_formulas.inc"
+
+}  // namespace descend::scalar
+
+#undef DESCEND_MATH
