@@ -45,8 +45,8 @@ Status broken(const char* parameter, const std::string& rule, const std::string&
 Status well_formed(const char* parameter, const aclTensor& t, bool is_written) {
   if (!count(t.shape))
     return broken(parameter, "has dimensions that are not negative and whose product fits in int64", describe(t));
-  ByteRange range;
-  if (!byte_range(t, range))
+  Extent extent;
+  if (!is_addressable(t, extent))
     return broken(parameter, "has strides and an offset that stay in the address space",
                   cat(describe(t), " with offset ", t.offset));
   if (is_written && overlaps_itself(t))

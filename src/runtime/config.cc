@@ -47,6 +47,10 @@ ReadConfig interpret(const Json& file) {
       return {{}, bad_attribute("defaultDevice", "holds a default_device, the number of a device", *outer)};
     config.default_device = number;
   }
+  if (const auto outer = file.find("op_debug_config"); outer != file.end() && outer->is_object()) {
+    const Json value = outer->value("enable_debug_kernel", Json());
+    if (value == "on" || value == "off") config.debug_kernels = value == "on";
+  }
   return {config, {}};
 }
 
