@@ -17,9 +17,13 @@ struct Environment {
   bool synchronous = false;          // DESCEND_SYNC=1: every call runs before it returns
   int log_level = 3;                 // ASCEND_GLOBAL_LOG_LEVEL: 0 debug, 1 info, 2 warning, 3 error, 4 none
   bool log_to_stdout = false;        // ASCEND_SLOG_PRINT_TO_STDOUT=1
+
+  bool operator==(const Environment&) const = default;
 };
 
-// The environment as it was at the first call, or at the last reread.
+// The environment as it was at the first call, or at the last reread.  A value that makes no sense is said so in the
+// log and counts as unset.  The object never changes and lives as long as the process; the same variables give the
+// same object, so its address tells whether anything changed.
 const Environment& environment();
 
 // Reads the variables again.  aclInit does so when it starts the process's first reference.

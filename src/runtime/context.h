@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "src/base/status.h"
+#include "src/base/timeout.h"
 #include "src/device/backends.h"
 #include "src/device/device.h"
 
@@ -16,9 +17,26 @@ namespace descend {
 
 struct Context;
 
+// Tells the process's exception callback (aclrtSetExceptionInfoCallback) of work that failed.  A plain value: work
+// keeps a copy instead of the stream it runs on, which would otherwise own itself.  May be called from any thread.
+struct FailureReporter {
+  int32_t device_id = 0;
+  uint32_t stream_id = 0;
+  void operator()(const Status& status) const noexcept;
+};
+
 struct StreamObject {
   std::shared_ptr<Context> context;
   std::unique_ptr<Stream> stream;
+  // Work that fails says so here before it returns its status:
+  //   stream->submit([plan, on_failure = object->on_failure] { Status s = plan->run(); on_failure(s); return s; })
+  // A status that is ok is ignored.
+  FailureReporter on_failure;
+  void* handle = nullptr;         // null: the default stream of its context
+  std::atomic<bool> alive{true};  // its handle is still known
+  std::atomic<bool> failure_mode_chosen{false};
+
+  uint32_t id() const { return on_failure.stream_id; }
 };
 
 struct Context {
@@ -26,6 +44,12 @@ struct Context {
   DeviceEntry device;
   bool is_default = false;  // made by aclrtSetDevice, shared by the threads that set this device
   std::atomic<bool> alive{true};
+  void* handle = nullptr;
+
+  std::mutex mutex;  // for the rest
+  std::shared_ptr<StreamObject> default_stream;
+  std::array<std::optional<int64_t>, 3> options;
+  bool stop_on_failure = false;
 };
 
 // The context of this thread: the one it set, else the configured default device's; null when there is none or it died.
@@ -43,5 +67,8 @@ struct FoundStream {
   Status status;
 };
 FoundStream find_stream(void* handle, bool of_any_context = false);
+
+// How long one operator may run (aclrtSetOpExecuteTimeOut); empty when nothing was set.
+Timeout op_execute_timeout();
 
 }  // namespace descend

@@ -27,7 +27,7 @@ struct aclTensor {
   void* data = nullptr;
 };
 
-// A number of any dtype.  Reals that fit are in `real`; int64 and uint64 are kept exactly in `integer`.
+// A number of any dtype: integers (uint64 as its bits) in `integer`, every other kind in `real` and `imaginary`.
 struct aclScalar {
   descend::DataType dtype = descend::DataType::kUndefined;
   double real = 0;
@@ -69,6 +69,10 @@ Dims row_major(const Shape& shape);
 std::string describe(const aclTensor& t);  // "FLOAT[2,3]", with strides where they are not row-major
 std::string describe(const aclScalar& s);
 std::string describe(const aclIntArray& a);
+
+// The value of a real scalar, rounded once to the type.
+float as_float(const aclScalar& s);
+double as_double(const aclScalar& s);
 
 // The common shape of two shapes aligned at their last dimension; empty when there is none.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);

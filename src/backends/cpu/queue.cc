@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// Running tasks in order.
+#include "src/backends/cpu/queue.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <system_error>
+#include <vector>
+
+#include "src/base/environment.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace descend {
+namespace {
+
+// Queues that may have work, guarded by device_lock().
+std::vector<std::shared_ptr<Queue>>& all_queues() {
+  static auto& queues = *new std::vector<std::shared_ptr<Queue>>;
+  return queues;
+}
+
+// No exception leaves a task: there is nobody above it to catch one.
+template <class Work> Status guarded(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return {Code::kOutOfMemory, "work on a stream ran out of memory"};
+  } catch (const std::exception& e) {
+    return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
+  } catch (...) {
+    return {Code::kInternal, "work on a stream threw an exception"};
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Queue> Queue::make() {
+  auto queue = std::make_shared<Queue>();
+  queue->self_ = queue;
+  const std::lock_guard lock(device_lock());
+  all_queues().push_back(queue);
+  return queue;
+}
+
+void Queue::leave_list() {
+  std::shared_ptr<Queue> self = self_.lock();  // what the list held must not end under the lock
+  const std::lock_guard lock(device_lock());
+  std::erase(all_queues(), self);
+}
+
+void Queue::begin() {
+  running_ = true;
+  runner_ = std::this_thread::get_id();
+}
+
+bool Queue::end(Lock& lock, Status status) {
+  // The work forked and this is the child: the lock and the order are the parent's.
+  if (generation_ != fork_generation()) [[unlikely]]
+    return false;
+  lock.lock();
+  running_ = false;
+  ++finished_;
+  if (!status.ok() && failure_.ok()) [[unlikely]]
+    failure_ = std::move(status);
+  if (finished_ == pushed_) busy_.store(false, std::memory_order_release);
+  if (finished_ >= wake_at_) {
+    wake_at_ = UINT64_MAX;
+    done_.notify_all();
+  }
+  return true;
+}
+
+bool Queue::await(Lock& lock, uint64_t ticket, Timeout timeout) {
+  const auto until = std::chrono::steady_clock::now() + (for_ever(timeout) ? Timeout::value_type{} : *timeout);
+  while (finished_ < ticket) {
+    wake_at_ = std::min(wake_at_, ticket);
+    if (for_ever(timeout)) {
+      done_.wait(lock);
+    } else if (done_.wait_until(lock, until) == std::cv_status::timeout) {
+      return finished_ >= ticket;
+    }
+  }
+  return true;
+}
+
+bool Queue::run_front(Lock& lock) {
+  begin();
+  Status status;
+  {
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    const bool drop = dropping() && !task.always;
+    lock.unlock();
+    if (task.work && !drop) status = guarded(task.work);
+    // What the task holds is let go before it counts as done, and without the lock.
+  }
+  return end(lock, std::move(status));
+}
+
+bool Queue::try_run(FunctionRef<Status()> work) {
+  Lock lock(mutex_);
+  if (busy_.load(std::memory_order_relaxed)) return false;
+  if (dropping()) [[unlikely]]
+    return true;
+  ++pushed_;
+  busy_.store(true, std::memory_order_release);
+  begin();
+  lock.unlock();
+  if (!end(lock, guarded(work))) return true;
+  if (tasks_.empty()) [[likely]]
+    return true;
+  // Whoever pushed a task meanwhile started the thread for it; memory to let go came without one.
+  if (has_thread_) {
+    work_.notify_one();
+  } else {
+    while (!tasks_.empty() && run_front(lock)) continue;
+  }
+  return true;
+}
+
+Status Queue::push(Task task) {
+  const bool synchronous = environment().synchronous;
+  Lock lock(mutex_);
+  if (!synchronous && !has_thread_) {
+    if (Status s = start_thread(); !s.ok()) return s;
+  }
+  try {
+    tasks_.push_back(std::move(task));
+  } catch (const std::bad_alloc&) {
+    return {Code::kOutOfMemory, "there is no memory to queue work on a stream"};
+  }
+  const uint64_t ticket = ++pushed_;
+  busy_.store(true, std::memory_order_release);
+  if (!synchronous) {
+    if (!running_) work_.notify_one();
+    return {};
+  }
+  // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
+  if (runs_here()) return {};
+  while (!running_ && !tasks_.empty()) {
+    if (!run_front(lock)) return {};
+  }
+  await(lock, ticket, std::nullopt);
+  return {};
+}
+
+Status Queue::record(const std::shared_ptr<EventPoint>& point) {
+  {
+    const Lock lock(mutex_);
+    if (!busy_.load(std::memory_order_relaxed)) {
+      point->complete();
+      return {};
+    }
+  }
+  Status status = push({.work = [point] { return point->complete(), Status{}; }, .always = true});
+  if (!status.ok()) point->complete();  // nobody else will, and nobody may wait for ever
+  return status;
+}
+
+Status Queue::wait(std::shared_ptr<EventState> event, std::shared_ptr<EventPoint> point, Timeout timeout) {
+  // Counts from now until the task is over, whether it ran or was dropped.
+  event->waiting.fetch_add(1, std::memory_order_relaxed);
+  const std::shared_ptr<void> counted(
+      nullptr, [event = std::move(event)](void*) { event->waiting.fetch_sub(1, std::memory_order_release); });
+  return push({.work = [this, point = std::move(point), timeout] { return wait_here(point, timeout); },
+               .keeps_alive = counted});
+}
+
+Status Queue::wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout) {
+  {
+    const Lock lock(mutex_);
+    if (closed_.load(std::memory_order_relaxed)) return {};
+    awaited_ = point;
+  }
+  const bool reached = point->wait(timeout, closed_);
+  {
+    const Lock lock(mutex_);
+    awaited_ = nullptr;
+  }
+  if (reached || closed_.load(std::memory_order_relaxed)) return {};
+  return {Code::kEventTimeout,
+          cat("an event that the stream waits for was not reached within ", timeout->count(), " ms")};
+}
+
+Status Queue::synchronize(Timeout timeout) {
+  Lock lock(mutex_);
+  if (runs_here())
+    return {Code::kInternal, "work of a stream waits for its own stream", "Synchronise from another thread."};
+  if (!await(lock, pushed_, timeout))
+    return {Code::kStreamTimeout, cat("the stream did not finish within ", timeout->count(), " ms")};
+  return std::exchange(failure_, Status{});
+}
+
+void Queue::stop_on_failure(bool stop) {
+  const Lock lock(mutex_);
+  stop_ = stop;
+}
+
+void Queue::close() {
+  std::shared_ptr<EventPoint> awaited;
+  bool has_thread = false;
+  {
+    const Lock lock(mutex_);
+    closed_.store(true, std::memory_order_relaxed);  // from here on the thread drops what it takes out
+    awaited = awaited_;
+    has_thread = has_thread_;
+    work_.notify_one();
+  }
+  if (awaited != nullptr) awaited->wake();
+  if (!has_thread) leave_list();
+}
+
+Status Queue::start_thread() {
+  // Signals are for the program's threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status;
+  try {
+    std::thread([self = self_.lock()] { self->run_thread(); }).detach();
+    has_thread_ = true;
+  } catch (const std::system_error& e) {
+    status = {Code::kInternal, cat("the thread of a stream could not be started: ", e.what())};
+  } catch (const std::bad_alloc&) {
+    status = {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+void Queue::run_thread() {
+  pthread_setname_np(pthread_self(), "descend-stream");
+  Lock lock(mutex_);
+  for (;;) {
+    work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
+    if (tasks_.empty()) break;
+    if (!run_front(lock)) return;
+  }
+  lock.unlock();
+  leave_list();
+}
+
+void Queue::keep_until_done(const std::shared_ptr<void>& memory) {
+  const Lock lock(mutex_);
+  if (!busy_.load(std::memory_order_relaxed)) return;
+  tasks_.push_back({.keeps_alive = memory, .always = true});
+  ++pushed_;
+}
+
+void Queue::release_after_all(void* memory, void (*give_back)(void*)) noexcept {
+  struct Block {
+    void* memory = nullptr;
+    void (*give_back)(void*) = nullptr;
+    ~Block() {
+      if (memory != nullptr) give_back(memory);
+    }
+  };
+  std::shared_ptr<Block> block;  // ends after the lock: giving a large block back takes a while
+  {
+    const std::lock_guard lock(device_lock());
+    try {
+      for (const std::shared_ptr<Queue>& queue : all_queues()) {
+        // Work that was submitted before this call is seen here: either its queue is busy or the work is done.
+        if (queue->generation_ != fork_generation() || queue->idle()) continue;
+        if (block == nullptr) block = std::make_shared<Block>();
+        queue->keep_until_done(block);
+      }
+      if (block != nullptr) {
+        block->give_back = give_back;
+        block->memory = memory;
+      }
+    } catch (const std::bad_alloc&) {
+      // Not even a note fits: never given back is better than given back too early.
+      log(LogLevel::kError, "a block of device memory is lost: there was no memory to note when it is free");
+      return;
+    }
+  }
+  if (block == nullptr) give_back(memory);
+}
+
+}  // namespace descend

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The queue behind a stream of the cpu device: tasks in order, and the one thread that runs them.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "src/backends/cpu/event.h"
+#include "src/backends/cpu/fork.h"
+#include "src/device/device.h"
+
+namespace descend {
+
+struct Task {
+  std::function<Status()> work;       // empty: nothing but its place in the order
+  std::shared_ptr<void> keeps_alive;  // let go when the task's turn has come
+  bool always = false;                // not dropped with the stream or after a failure; must not fail or block
+};
+
+// Shared by the stream, its thread and the list of all queues, so that running work outlives the stream.  Tasks run one
+// at a time, in order, either on the queue's thread (started at the first task it gets) or on the thread of a caller
+// for which the queue was empty.
+class Queue {
+ public:
+  static std::shared_ptr<Queue> make();  // and adds it to the list of queues
+
+  // Runs `work` here and now if nothing else is queued or running; tasks that arrive meanwhile wait for it.
+  bool try_run(FunctionRef<Status()> work);
+  // In a synchronous process returns when the task is done.
+  Status push(Task task);
+  // Completes the point once everything pushed before is done.
+  Status record(const std::shared_ptr<EventPoint>& point);
+  Status wait(std::shared_ptr<EventState> event, std::shared_ptr<EventPoint> point, Timeout timeout);
+
+  bool idle() const { return !busy_.load(std::memory_order_acquire); }
+  // Waits for what was pushed before the call.
+  Status synchronize(Timeout timeout);
+  void stop_on_failure(bool stop);
+  // The stream is gone: drops what has not begun; the thread ends after what is left.
+  void close();
+
+  uint32_t generation() const { return generation_; }
+
+  // Calls give_back(memory) after what every queue holds now; at once when they hold nothing.
+  static void release_after_all(void* memory, void (*give_back)(void*)) noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  void begin();                         // with the lock: this thread runs a task now
+  bool end(Lock& lock, Status status);  // takes the lock again; false when this is another process by now
+  bool run_front(Lock& lock);           // takes out the first task and runs it without the lock; as `end`
+  bool dropping() const { return closed_.load(std::memory_order_relaxed) || (stop_ && !failure_.ok()); }
+  bool await(Lock& lock, uint64_t ticket, Timeout timeout);  // false when `timeout` passed first
+  bool runs_here() const { return running_ && runner_ == std::this_thread::get_id(); }
+  Status start_thread();
+  void run_thread();
+  void keep_until_done(const std::shared_ptr<void>& memory);
+  Status wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout);
+  void leave_list();
+
+  const uint32_t generation_ = fork_generation();
+  std::weak_ptr<Queue> self_;
+
+  std::mutex mutex_;  // guards what follows; never held while a task runs
+  std::condition_variable work_;
+  std::condition_variable done_;
+  std::deque<Task> tasks_;
+  uint64_t pushed_ = 0;
+  uint64_t finished_ = 0;
+  uint64_t wake_at_ = UINT64_MAX;  // the least of finished_ that somebody waits for
+  bool running_ = false;
+  std::thread::id runner_;
+  bool has_thread_ = false;
+  bool stop_ = false;
+  Status failure_;
+  std::shared_ptr<EventPoint> awaited_;  // what the running task waits for
+
+  std::atomic<bool> busy_{false};    // pushed_ != finished_; changed with the lock, read without
+  std::atomic<bool> closed_{false};  // likewise
+};
+
+}  // namespace descend

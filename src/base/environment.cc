@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Reading the environment variables: every value is checked once, here.
+#include "src/base/environment.h"
+
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace descend {
+namespace {
+
+// More than any machine has; a larger number is a mistake, and each would be a thread.
+constexpr int kMostThreads = 4096;
+
+// Reads variables and collects what was wrong with them: nothing can be logged before the log's own level is known.
+class Reader {
+ public:
+  // Unset and empty are the same.
+  void text(const char* variable, std::string& to) const {
+    if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') to = value;
+  }
+
+  void number(const char* variable, int low, int high, int& to) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr || *value == '\0') return;
+    const std::string_view digits = value;
+    int read = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), read);
+    if (error != std::errc{} || end != digits.data() + digits.size() || read < low || read > high) {
+      warnings_.push_back(cat(variable, " must be a whole number from ", low, " to ", high, "; it is '", digits,
+                              "' and counts as unset"));
+      return;
+    }
+    to = read;
+  }
+
+  void flag(const char* variable, bool& to) {
+    int read = to ? 1 : 0;
+    number(variable, 0, 1, read);
+    to = read != 0;
+  }
+
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  std::vector<std::string> warnings_;
+};
+
+Environment read(Reader& reader) {
+  Environment e;
+  reader.text("DESCEND_DEVICE", e.device);
+  reader.text("DESCEND_SOC", e.soc);
+  reader.text("DESCEND_EXTENSIONS", e.extensions);
+  reader.text("DESCEND_BACKEND_PATH", e.backend_path);
+  reader.text("DESCEND_CPU_TARGET", e.cpu_target);
+  reader.text("ASCEND_RT_VISIBLE_DEVICES", e.visible_devices);
+  e.visible_devices_set = std::getenv("ASCEND_RT_VISIBLE_DEVICES") != nullptr;
+  reader.number("DESCEND_THREADS", 0, kMostThreads, e.threads);
+  reader.flag("DESCEND_SYNC", e.synchronous);
+  reader.number("ASCEND_GLOBAL_LOG_LEVEL", 0, 4, e.log_level);
+  reader.flag("ASCEND_SLOG_PRINT_TO_STDOUT", e.log_to_stdout);
+  return e;
+}
+
+std::atomic<const Environment*> current{nullptr};
+
+void read_and_publish(bool replace) {
+  static std::mutex& mutex = *new std::mutex;
+  // Every environment seen so far: references handed out stay good, and going back and forth between two of them does
+  // not grow the list.
+  static std::deque<Environment>& seen = *new std::deque<Environment>;
+  Reader reader;
+  {
+    const std::lock_guard lock(mutex);
+    if (!replace && current.load(std::memory_order_acquire) != nullptr) return;
+    const Environment now = read(reader);
+    const Environment* found = nullptr;
+    for (const Environment& e : seen) {
+      if (e == now) found = &e;
+    }
+    if (found == nullptr) found = &seen.emplace_back(now);
+    current.store(found, std::memory_order_release);
+  }
+  for (const std::string& warning : reader.warnings()) log(LogLevel::kWarning, warning);
+}
+
+}  // namespace
+
+const Environment& environment() {
+  const Environment* e = current.load(std::memory_order_acquire);
+  if (e == nullptr) [[unlikely]] {
+    read_and_publish(false);
+    e = current.load(std::memory_order_acquire);
+  }
+  return *e;
+}
+
+void reread_environment() { read_and_publish(true); }
+
+}  // namespace descend

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Objects whose addresses are handed to C callers.  Their memory is recycled but never given back, so that any value a
+// caller passes can be asked whether it is a live object: a destroyed, foreign or invented pointer is recognised
+// without being dereferenced, in release builds too.
+#pragma once
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace descend {
+
+// T is constructed once a slot and reused: make() hands out an object as clear(T&) left it.  Pools are never destroyed.
+template <class T> class Pool {
+ public:
+  Pool() noexcept {
+    for (size_t bytes = kReserved; bytes >= kSmallest; bytes /= 2) {
+      void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (at == MAP_FAILED) continue;
+      slots_ = static_cast<Slot*>(at);
+      capacity_ = bytes / sizeof(Slot);
+      reserved_ = bytes;
+      return;
+    }
+  }
+
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // A live object; null when there is no memory.
+  T* make() noexcept {
+    const std::lock_guard lock(mutex_);
+    // The oldest free slot is used again only while many are free: a stale pointer stays recognisable for long.
+    if (free_count_ < kQuarantine && carved_ < capacity_) {
+      if (Slot* fresh = carve()) {
+        fresh->state.store(State::kAlive, std::memory_order_release);
+        return &fresh->object;
+      }
+    }
+    if (!first_free_) return nullptr;
+    Slot* slot = first_free_;
+    first_free_ = slot->next_free;
+    if (!first_free_) last_free_ = nullptr;
+    --free_count_;
+    slot->state.store(State::kAlive, std::memory_order_release);
+    return &slot->object;
+  }
+
+  // Whether the pointer is an object that make() returned and nothing has retired since.
+  bool alive(const void* pointer) const noexcept {
+    const Slot* slot = slot_at(pointer);
+    return slot && slot->state.load(std::memory_order_acquire) == State::kAlive;
+  }
+
+  // Ends the object's life as a handle; true for exactly one caller.  The object itself stays as it is until recycle().
+  bool retire(const T* object) noexcept {
+    Slot* slot = slot_at(object);
+    State expected = State::kAlive;
+    return slot && slot->state.compare_exchange_strong(expected, State::kRetired, std::memory_order_acq_rel);
+  }
+
+  // Takes a retired object back.
+  void recycle(T* object) noexcept {
+    clear(*object);
+    Slot* slot = slot_at(object);
+    const std::lock_guard lock(mutex_);
+    slot->generation.fetch_add(1, std::memory_order_relaxed);
+    slot->state.store(State::kFree, std::memory_order_release);
+    slot->next_free = nullptr;
+    (last_free_ ? last_free_->next_free : first_free_) = slot;
+    last_free_ = slot;
+    ++free_count_;
+  }
+
+  bool destroy(const T* object) noexcept {
+    if (!retire(object)) return false;
+    recycle(const_cast<T*>(object));
+    return true;
+  }
+
+  // A handle that tells one life of a slot from the next: the address with a generation in its unused top bits.
+  void* handle(const T* object) const noexcept {
+    const auto generation = uint64_t{slot_at(object)->generation.load(std::memory_order_relaxed)};
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | generation << kAddressBits);
+  }
+  // The live object of a handle; null when that life has ended.
+  T* find(const void* handle) const noexcept {
+    const auto value = reinterpret_cast<uintptr_t>(handle);
+    const auto object = reinterpret_cast<T*>(value & ((uintptr_t{1} << kAddressBits) - 1));
+    const Slot* slot = slot_at(object);
+    if (!slot || slot->state.load(std::memory_order_acquire) != State::kAlive) return nullptr;
+    return slot->generation.load(std::memory_order_relaxed) == value >> kAddressBits ? object : nullptr;
+  }
+
+ private:
+  enum class State : uint32_t { kFree, kAlive, kRetired };
+  struct Slot {
+    T object;  // first, so that its address is the slot's
+    std::atomic<State> state{State::kFree};
+    std::atomic<uint16_t> generation{0};
+    Slot* next_free = nullptr;
+  };
+  static constexpr int kAddressBits = 48;
+  static constexpr size_t kQuarantine = 256;
+  static constexpr size_t kStep = size_t{256} << 10;     // bytes made usable at a time
+  static constexpr size_t kReserved = size_t{1} << 30;   // of address space, not of memory
+  static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited
+
+  Slot* slot_at(const void* pointer) const noexcept {
+    const uintptr_t distance = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(slots_);
+    const size_t index = distance / sizeof(Slot);
+    if (index >= carved_.load(std::memory_order_acquire) || distance % sizeof(Slot) != 0) return nullptr;
+    return slots_ + index;
+  }
+
+  // The next slot that was never used.  Called with the mutex held.
+  Slot* carve() noexcept {
+    const size_t end = (carved_ + 1) * sizeof(Slot);
+    if (end > usable_) {
+      const size_t bytes = std::min(kStep + sizeof(Slot), reserved_ - usable_) / 4096 * 4096;
+      std::byte* at = reinterpret_cast<std::byte*>(slots_) + usable_;
+      if (bytes < end - usable_ || mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
+#if defined(__SANITIZE_ADDRESS__)
+      __lsan_register_root_region(at, bytes);  // what live objects own is not leaked
+#endif
+      usable_ += bytes;
+    }
+    Slot* slot = new (slots_ + carved_) Slot;
+    carved_.fetch_add(1, std::memory_order_release);
+    return slot;
+  }
+
+  std::mutex mutex_;
+  Slot* slots_ = nullptr;
+  size_t capacity_ = 0, reserved_ = 0, usable_ = 0;
+  std::atomic<size_t> carved_{0};
+  Slot* first_free_ = nullptr;
+  Slot* last_free_ = nullptr;
+  size_t free_count_ = 0;
+};
+
+}  // namespace descend

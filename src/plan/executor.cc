@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "src/plan/executor.h"
+
+namespace descend {
+
+PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
+  Plan* plan = plans().find(handle);
+  if (!plan) return PlanReference(nullptr);
+  // The plan may be recycled at any moment until it is referenced, and be another call's afterwards.  Its memory stays
+  // readable, so: reference it if it is in use at all, then ask again whether it is still this handle's.
+  int count = plan->references.load(std::memory_order_relaxed);
+  do {
+    if (count == 0) return PlanReference(nullptr);
+  } while (!plan->references.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel));
+  PlanReference reference(plan);
+  return plans().find(handle) == plan ? std::move(reference) : PlanReference(nullptr);
+}
+
+PlanReference PlanReference::use(const aclOpExecutor* handle) noexcept {
+  PlanReference reference = find(handle);
+  if (!reference || reference->repeatable.load(std::memory_order_relaxed)) return reference;
+  return reference.retire() ? std::move(reference) : PlanReference(nullptr);
+}
+
+bool PlanReference::destroy(const aclOpExecutor* handle) noexcept {
+  PlanReference reference = find(handle);
+  return reference && reference.retire();
+}
+
+bool PlanReference::retire() noexcept {
+  if (!plans().retire(plan_)) return false;
+  release(plan_);  // what the handle held; ours keeps the plan
+  return true;
+}
+
+void PlanReference::release(Plan* plan) noexcept {
+  if (plan && plan->references.fetch_sub(1, std::memory_order_acq_rel) == 1) plans().recycle(plan);
+}
+
+}  // namespace descend

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Phase one: the parts that do not depend on the operator.
+#include "src/plan/planner.h"
+
+#include "src/base/text.h"
+#include "src/loops/copy_kernels.h"
+#include "src/runtime/context.h"
+
+namespace descend {
+
+Pool<Plan>& plans() {
+  static Pool<Plan>& pool = *new Pool<Plan>;
+  return pool;
+}
+
+int32_t Planner::add_parameter(const char* name, const aclTensor& tensor) {
+  const auto index = static_cast<int32_t>(plan_.addresses.size());
+  plan_.addresses.push_back({name, tensor.data, size_of(tensor) > 0});
+  known_[known_count_++] = {&tensor, {index, tensor.offset * static_cast<int64_t>(size_of(tensor.dtype))}};
+  return index;
+}
+
+void Planner::add_step(Step::Call call, void (*function)(), const void* args, size_t bytes,
+                       const aclTensor* const* tensors, size_t n) {
+  if (!status_.ok()) return;
+  constexpr size_t kAlign = alignof(std::max_align_t);
+  const size_t at = (plan_.arguments.size() + kAlign - 1) / kAlign * kAlign;
+  plan_.arguments.resize(at + bytes);
+  std::memcpy(plan_.arguments.data() + at, args, bytes);
+  const size_t first = plan_.operands.size();
+  for (size_t k = 0; k < n; ++k) {
+    // Newest first: a staged copy is known by its own tensor.
+    size_t i = known_count_;
+    while (i > 0 && known_[i - 1].tensor != tensors[k]) --i;
+    if (i == 0) {
+      status_ = {Code::kInner, "an operand of a launch is not a parameter of the call"};
+      return;
+    }
+    plan_.operands.push_back(known_[i - 1].at);
+    plan_.bytes += static_cast<uint64_t>(size_of(*tensors[k])) * size_of(tensors[k]->dtype);
+  }
+  plan_.steps.push_back(
+      {call, function, static_cast<uint32_t>(at), static_cast<uint32_t>(first), static_cast<uint32_t>(n)});
+}
+
+const aclTensor* Planner::stage(const aclTensor& input) {
+  constexpr uint64_t kAlign = 64;
+  auto copy = std::make_unique<aclTensor>(input);
+  copy->strides = row_major(copy->shape);
+  copy->offset = 0;
+  copy->data = nullptr;
+  const aclTensor* staged = copy.get();
+  known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(plan_.workspace)}};
+  const uint64_t bytes = static_cast<uint64_t>(size_of(input)) * size_of(input.dtype);
+  plan_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;
+  staged_.push_back(std::move(copy));
+  const std::array<const aclTensor*, 2> tensors{staged, &input};
+  launch(kCopy, {.points = iterate<2>(tensors), .item = static_cast<int64_t>(size_of(input.dtype))}, tensors);
+  return staged;
+}
+
+void Planner::no_kernel(std::string_view name) {
+  if (status_.ok()) status_ = {Code::kNoKernel, cat("the device ", plan_.backend->name(), " has no kernel ", name)};
+}
+
+namespace detail {
+
+int32_t fail(const char* function, const Status& status) noexcept { return report(Layer::kAclnn, function, status); }
+
+int32_t fail_with_exception(const char* function) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return fail(function, {Code::kNoExecutor, "out of host memory"});
+  } catch (const std::exception& e) {
+    return fail(function, {Code::kInner, e.what()});
+  } catch (...) {
+    return fail(function, {Code::kInner, "an unknown exception"});
+  }
+}
+
+Status backend_for_planning(Backend*& backend) {
+  backend = planning_backend();
+  if (backend) return {};
+  return {Code::kRuntime, "there is no device to plan for", "see DESCEND_DEVICE and ASCEND_RT_VISIBLE_DEVICES"};
+}
+
+}  // namespace detail
+}  // namespace descend

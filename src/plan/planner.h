@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// The bodies of both phases: `plan<Op>` checks a call and makes its plan, `run` submits it.
+#pragma once
+#include <array>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "src/base/report.h"
+#include "src/device/device.h"
+#include "src/plan/plan.h"
+#include "src/plan/reference_plan.h"
+#include "src/plan/spec.h"
+#include "src/tensor/overlap.h"
+
+namespace descend {
+
+// Collects the launches of one call.  The first failure sticks and later calls do nothing, so an operator states its
+// steps without error handling.
+class Planner {
+ public:
+  Planner(Plan& plan, const KernelTable& kernels) : plan_(plan), kernels_(kernels) {}
+
+  // A tensor parameter of the call, in the API's order.
+  int32_t add_parameter(const char* name, const aclTensor& tensor);
+
+  // Adds a launch of `kernel` over `tensors`, each a parameter of the call or what stage() returned.
+  template <class Args, size_t N>
+  void launch(const Kernel<Args>& kernel, const Args& args, const std::array<const aclTensor*, N>& tensors) {
+    static_assert(N <= kMaxOperands);
+    const auto function = kernels_.find(kernel);
+    if (!function) return no_kernel(kernel.name);
+    const Step::Call call = [](void (*f)(), const void* arguments, void* const* data, Launch& launch) {
+      return reinterpret_cast<typename Kernel<Args>::Function>(f)(*static_cast<const Args*>(arguments), data, launch);
+    };
+    add_step(call, reinterpret_cast<void (*)()>(function), &args, sizeof args, tensors.data(), N);
+  }
+
+  // A copy of an input, in workspace, for when the output overlaps it.  Lives as long as the planner.
+  const aclTensor* stage(const aclTensor& input);
+
+  const Status& status() const { return status_; }
+
+ private:
+  struct Known {
+    const aclTensor* tensor;
+    Operand at;
+  };
+  void no_kernel(std::string_view name);
+  void add_step(Step::Call call, void (*function)(), const void* args, size_t bytes, const aclTensor* const* tensors,
+                size_t n);
+
+  Plan& plan_;
+  const KernelTable& kernels_;
+  Status status_;
+  Known known_[kMaxOperands];
+  size_t known_count_ = 0;
+  std::vector<std::unique_ptr<aclTensor>> staged_;
+};
+
+// A plan being made; gives it back unless published.
+class NewPlan {
+ public:
+  NewPlan() : plan_(plans().make()) {
+    if (!plan_) throw std::bad_alloc();
+  }
+  ~NewPlan() {
+    if (plan_ && plans().retire(plan_)) plans().recycle(plan_);
+  }
+  NewPlan(const NewPlan&) = delete;
+  NewPlan& operator=(const NewPlan&) = delete;
+  Plan& operator*() const { return *plan_; }
+  Plan* operator->() const { return plan_; }
+  aclOpExecutor* publish() {
+    plan_->references.store(1, std::memory_order_relaxed);
+    return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
+  }
+
+ private:
+  Plan* plan_;
+};
+
+namespace detail {
+
+int32_t fail(const char* function, const Status& status) noexcept;
+// What an exception in phase one or two means.  Call from a catch block.
+int32_t fail_with_exception(const char* function) noexcept;
+// The backend to plan for, or why there is none.
+Status backend_for_planning(Backend*& backend);
+
+// Registers the tensor parameters.
+template <class P> void add_parameters(const Spec<P>& spec, const P& p, Planner& planner, Plan& plan) {
+  const auto index_of = [&](const aclTensor* P::*field) {
+    for (const Row<P>& row : spec.rows())
+      if (row.tensor == field) return planner.add_parameter(row.name, *(p.*field));
+    return int32_t{-1};
+  };
+  for (const auto field : spec.inputs()) plan.inputs.push_back(index_of(field));
+  for (const auto field : spec.outputs()) {
+    // One that is also an input has its address already.
+    size_t k = 0;
+    while (k < spec.inputs().size() && spec.inputs()[k] != field) ++k;
+    plan.outputs.push_back(k < spec.inputs().size() ? plan.inputs[k] : index_of(field));
+  }
+}
+
+}  // namespace detail
+
+// The body of every aclnnXGetWorkspaceSize.
+template <class Op>
+int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
+  const auto& spec = Op::spec();
+  try {
+    if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
+    if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
+    if (Status s = spec.check(params); !s.ok()) return detail::fail(spec.function(), s);
+    Backend* backend = nullptr;
+    if (Status s = detail::backend_for_planning(backend); !s.ok()) return detail::fail(spec.function(), s);
+    NewPlan made;
+    made->function = spec.function();
+    made->backend = backend;
+    Planner planner(*made, backend->kernels());
+    detail::add_parameters(spec, params, planner, *made);
+    if (backend->runs_reference()) {
+      made->reference = reference_of<Op>(params);
+    } else {
+      auto p = params;
+      for_each_overlapped_input(spec, params, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
+      Op::plan(p, planner);
+    }
+    if (!planner.status().ok()) return detail::fail(spec.function(), planner.status());
+    *workspaceSize = made->workspace;
+    *executor = made.publish();
+    return 0;
+  } catch (...) {
+    return detail::fail_with_exception(spec.function());
+  }
+}
+
+// The body of every aclnnX.
+int32_t run(const char* function, void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+            void* stream) noexcept;
+
+}  // namespace descend

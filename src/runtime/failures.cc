@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Telling the process's listener of failed work.
+#include "src/runtime/failures.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <exception>
+#include <memory>
+#include <mutex>
+
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/runtime/process.h"
+
+namespace descend {
+namespace {
+
+using Listener = std::function<void(const FailureInfo&)>;
+
+struct Listeners {
+  std::mutex mutex;
+  std::shared_ptr<const Listener> current;
+};
+Listeners& listeners() {
+  static Listeners& all = *new Listeners;
+  return all;
+}
+
+std::atomic<uint32_t> last_task{0};
+
+}  // namespace
+
+void listen_for_failures(Listener listener) {
+  auto next = listener ? std::make_shared<const Listener>(std::move(listener)) : nullptr;
+  const std::lock_guard lock(listeners().mutex);
+  listeners().current = std::move(next);
+}
+
+void FailureReporter::operator()(const Status& status) const noexcept try {
+  if (status.ok()) return;
+  log(LogLevel::kError, cat("work on stream ", stream_id, " of device ", device_id, " failed: ", status.message()));
+  std::shared_ptr<const Listener> listener;
+  {
+    const std::lock_guard lock(listeners().mutex);
+    listener = listeners().current;
+  }
+  if (listener == nullptr) return;
+  const InsideStream inside(stream_id);
+  (*listener)({.task_id = ++last_task,
+               .stream_id = stream_id,
+               .thread_id = static_cast<uint32_t>(syscall(SYS_gettid)),
+               .device_id = static_cast<uint32_t>(device_id),
+               .error_code = static_cast<uint32_t>(status.code())});
+} catch (const std::exception& e) {
+  log(LogLevel::kError, "the exception callback threw an exception");
+} catch (...) {
+  log(LogLevel::kError, "the exception callback threw something");
+}
+
+}  // namespace descend

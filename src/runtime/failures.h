@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Who is told when work on a stream fails.
+#pragma once
+#include <cstdint>
+#include <functional>
+
+namespace descend {
+
+// What the record of a failure says.
+struct FailureInfo {
+  uint32_t task_id = 0;  // the how-manyeth failure of the process
+  uint32_t stream_id = 0;
+  uint32_t thread_id = 0;  // of the thread that ran the work
+  uint32_t device_id = 0;
+  uint32_t error_code = 0;
+};
+
+// One listener for the process; an empty one removes it.  A call that is under way ends with the old one.
+void listen_for_failures(std::function<void(const FailureInfo&)> listener);
+
+}  // namespace descend

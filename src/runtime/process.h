@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What the runtime knows about this process, and about the calling thread.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "src/runtime/context.h"
+#include "src/runtime/events.h"
+#include "src/runtime/handles.h"
+#include "src/runtime/reports.h"
+
+namespace descend {
+
+// A device as aclrtSetDevice and aclrtResetDevice count it.
+struct DeviceUse {
+  uint64_t count = 0;
+  std::shared_ptr<Context> context;  // the default context
+  int32_t saturation = 1;            // aclrtFloatOverflowMode: infinities and NaN stay what they are
+};
+
+struct Process {
+  Handles<Context> contexts;
+  Handles<StreamObject> streams;
+  Handles<EventObject> events;
+  Reports reports;
+
+  std::mutex mutex;  // for the next three; never held while waiting for work
+  std::map<int32_t, DeviceUse> devices;
+  std::set<std::pair<int32_t, int32_t>> peers;  // (device, peer) with access enabled
+  uint64_t references = 0;                      // of aclInit
+
+  std::atomic<int32_t> default_device{-1};  // for threads without a context; -1: there is none
+  std::atomic<uint32_t> op_wait_seconds{0};
+  std::atomic<uint32_t> op_execute_seconds{0};
+  std::array<std::atomic<int64_t>, 3> options{};
+
+  Process* before_fork = nullptr;  // what the parent knew, kept as it was: its locks and threads are the parent's
+};
+
+// Never destroyed.  A forked child begins with a new one: the parent's contexts, streams and events are unknown there,
+// memory stays known.
+Process& process();
+
+// Changes whenever a stream or a context dies, so that a thread may remember the stream it found last.
+uint64_t stream_epoch();
+void next_stream_epoch();
+
+struct ThreadState {
+  std::shared_ptr<Context> context;
+  // The stream this thread found last, valid while the epoch and the thread's context are what they were.
+  void* found_handle = nullptr;
+  const Context* found_context = nullptr;
+  uint64_t found_epoch = 0;
+  std::weak_ptr<StreamObject> found;
+  // The stream whose host function is running on this thread; 0 when there is none.
+  uint32_t inside_stream = 0;
+};
+ThreadState& thread_state();
+
+// Marks this thread as running a function in the order of a stream: waiting for that stream would never end.
+class InsideStream {
+ public:
+  explicit InsideStream(uint32_t stream_id) : before_(std::exchange(thread_state().inside_stream, stream_id)) {}
+  ~InsideStream() { thread_state().inside_stream = before_; }
+  InsideStream(const InsideStream&) = delete;
+  InsideStream& operator=(const InsideStream&) = delete;
+
+ private:
+  uint32_t before_;
+};
+
+// Fails when this thread runs a host function of that stream, or with 0 of any stream.
+Status may_wait_for(uint32_t stream_id);
+
+}  // namespace descend

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Callbacks that a thread of the program runs for a stream: who is subscribed, and what waits to be run.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+
+#include "src/base/status.h"
+#include "src/base/timeout.h"
+
+namespace descend {
+
+struct StreamObject;
+
+class Reports {
+ public:
+  using Function = void (*)(void*);
+
+  Status subscribe(uint64_t thread, const StreamObject& stream);
+  // Callbacks that block and have not begun are dropped, because nobody is left to end the wait of the stream; others
+  // that are queued may still be run by the thread.
+  Status unsubscribe(uint64_t thread, const StreamObject& stream);
+  Status launch(Function function, void* user_data, bool blocks, StreamObject& stream);
+  // Runs what is queued for the calling thread; waits for the first.
+  Status process(Timeout timeout);
+
+  // The stream ends.  With `drop`, no callback of it is run any more.
+  void forget(const StreamObject& stream, bool drop);
+  // The stream is going to end after this thread has waited for it: if its callbacks need this very thread, it loses
+  // its subscription now.
+  void release_if_mine(const StreamObject& stream);
+  // Fails when the stream holds a callback that blocks and only this thread could run.
+  Status may_wait_for(const StreamObject& stream);
+
+ private:
+  enum class Progress { kLaunched, kRunning, kOver };
+  struct Report {
+    Function function;
+    void* user_data;
+    bool blocks;
+    uint32_t stream_id;
+    uint64_t thread;
+    Progress progress = Progress::kLaunched;
+    bool delivered = false;
+  };
+  // What one thread has to do.
+  struct Inbox {
+    std::deque<std::shared_ptr<Report>> reports;
+    int subscriptions = 0;
+    int32_t device_id = 0;
+    std::condition_variable changed;
+  };
+  struct Subscription {
+    uint64_t thread;
+    std::set<std::shared_ptr<Report>> launched;  // and not over
+  };
+
+  std::shared_ptr<Inbox> inbox_of(uint64_t thread);
+  void deliver(const std::shared_ptr<Report>& report);
+  void run(const std::shared_ptr<Report>& report, std::unique_lock<std::mutex>& lock);
+  void end(const std::shared_ptr<Report>& report);
+  void end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop);
+
+  std::mutex mutex_;
+  std::condition_variable over_;  // a report's progress became kOver
+  std::map<uint64_t, std::shared_ptr<Inbox>> inboxes_;
+  std::map<uint32_t, Subscription> subscriptions_;  // by stream
+};
+
+}  // namespace descend

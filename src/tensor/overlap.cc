@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Overlap of strided views, decided exactly: the question is whether a sum of bounded multiples of strides can have a
+// given value.
+#include "src/tensor/overlap.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace descend {
+namespace {
+
+using Wide = __int128;  // sums of products of int64 values
+
+// step * i with 0 <= i <= most, step > 0.
+struct Term {
+  Wide step;
+  Wide most;
+};
+
+Wide gcd(Wide a, Wide b) {
+  while (b) std::swap(a %= b, b);
+  return a;
+}
+
+// Whether the terms can add up to `target`, by depth-first search from the largest step; the bounds of what the smaller
+// steps can reach and their greatest common divisor leave few branches.  `budget` ends a search that would take too
+// long, with "yes": callers then do the safe thing.
+class SumSearch {
+ public:
+  explicit SumSearch(std::vector<Term> terms) : terms_(std::move(terms)) {
+    std::erase_if(terms_, [](const Term& t) { return t.most == 0; });
+    std::sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
+    rest_.assign(terms_.size() + 1, 0);
+    divisor_.assign(terms_.size() + 1, 0);
+    for (size_t i = terms_.size(); i-- > 0;) {
+      rest_[i] = rest_[i + 1] + terms_[i].step * terms_[i].most;
+      divisor_[i] = gcd(terms_[i].step, divisor_[i + 1]);
+    }
+  }
+
+  bool reaches(Wide target) { return search(0, target); }
+
+ private:
+  bool search(size_t at, Wide target) {
+    if (target == 0) return true;
+    if (target < 0 || target > rest_[at] || target % divisor_[at] != 0) return false;
+    const Term& term = terms_[at];
+    // The smaller steps must make up what is left: at most rest_[at + 1].
+    const Wide low = target > rest_[at + 1] ? (target - rest_[at + 1] + term.step - 1) / term.step : 0;
+    for (Wide i = std::min(term.most, target / term.step); i >= low; --i)
+      if (--budget_ < 0 || search(at + 1, target - i * term.step)) return true;
+    return false;
+  }
+
+  std::vector<Term> terms_;
+  std::vector<Wide> rest_, divisor_;
+  int budget_ = 100000;
+};
+
+void add_terms(const aclTensor& t, std::vector<Term>& terms) {
+  const auto item = static_cast<Wide>(size_of(t.dtype));
+  for (size_t k = 0; k < t.shape.size(); ++k) {
+    const Wide step = Wide{t.strides[k]} * item;
+    if (t.shape[k] > 1 && step != 0) terms.push_back({step < 0 ? -step : step, Wide{t.shape[k]} - 1});
+  }
+}
+
+}  // namespace
+
+bool byte_range(const aclTensor& t, ByteRange& range) {
+  const auto item = static_cast<int64_t>(size_of(t.dtype));
+  int64_t low = t.offset, high = t.offset;
+  for (size_t k = 0; k < t.shape.size(); ++k) {
+    if (t.shape[k] == 0) {
+      range = {};
+      return true;
+    }
+    int64_t reach;
+    if (__builtin_mul_overflow(t.shape[k] - 1, t.strides[k], &reach)) return false;
+    if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) return false;
+  }
+  int64_t end;
+  if (__builtin_mul_overflow(low, item, &range.begin) || __builtin_add_overflow(high, 1, &end) ||
+      __builtin_mul_overflow(end, item, &range.end))
+    return false;
+  // A view over no memory yet (null data) is addressed from 0; with data the addresses themselves must exist.
+  const auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(t.data));
+  return !__builtin_add_overflow(range.begin, base, &range.begin) &&
+         !__builtin_add_overflow(range.end, base, &range.end);
+}
+
+bool overlaps_itself(const aclTensor& t) {
+  // Usual views: by falling strides, each step is longer than everything below it reaches.
+  struct Dim {
+    uint64_t step, extent;
+  };
+  Dim dims[kMaxRank];
+  int n = 0;
+  for (size_t k = 0; k < t.shape.size(); ++k) {
+    if (t.shape[k] == 0) return false;
+    if (t.shape[k] == 1) continue;
+    if (t.strides[k] == 0) return true;
+    const uint64_t step = t.strides[k] < 0 ? -static_cast<uint64_t>(t.strides[k]) : static_cast<uint64_t>(t.strides[k]);
+    int at = n++;
+    for (; at > 0 && dims[at - 1].step > step; --at) dims[at] = dims[at - 1];
+    dims[at] = {step, static_cast<uint64_t>(t.shape[k])};
+  }
+  uint64_t reach = 0;
+  bool nested = true;
+  for (int k = 0; k < n; ++k) {
+    nested &= dims[k].step > reach;
+    reach += dims[k].step * (dims[k].extent - 1);
+  }
+  if (nested) return false;
+  // Two elements share a place if the differences of their indices, each between -(extent - 1) and extent - 1, add up
+  // to no distance.  Shifted to be positive, for the largest dimension that differs by at least one.
+  for (int first = 0; first < n; ++first) {
+    std::vector<Term> terms{{Wide{dims[first].step}, Wide{dims[first].extent} - 2}};
+    Wide target = -Wide{dims[first].step};  // that dimension differs by 1 at least
+    for (int k = 0; k < n; ++k) {
+      if (k == first) continue;
+      terms.push_back({Wide{dims[k].step}, 2 * (Wide{dims[k].extent} - 1)});
+      target += Wide{dims[k].step} * (Wide{dims[k].extent} - 1);
+    }
+    if (SumSearch(std::move(terms)).reaches(target)) return true;
+  }
+  return false;
+}
+
+bool same_view(const aclTensor& a, const aclTensor& b) {
+  if (a.dtype != b.dtype || a.data != b.data || a.offset != b.offset || !(a.shape == b.shape)) return false;
+  for (size_t k = 0; k < a.shape.size(); ++k)
+    if (a.shape[k] > 1 && a.strides[k] != b.strides[k]) return false;
+  return true;
+}
+
+bool overlap(const aclTensor& a, const aclTensor& b) {
+  ByteRange at, other;
+  if (!byte_range(a, at) || !byte_range(b, other)) return true;
+  if (at.begin == at.end || other.begin == other.end) return false;
+  if (at.end <= other.begin || other.end <= at.begin) return false;
+  // a's byte minus b's byte is 0: a counts up from its first byte, b down from its last.
+  std::vector<Term> terms{{1, Wide(size_of(a.dtype)) - 1}, {1, Wide(size_of(b.dtype)) - 1}};
+  add_terms(a, terms);
+  add_terms(b, terms);
+  return SumSearch(std::move(terms)).reaches(Wide{other.end} - 1 - at.begin);
+}
+
+}  // namespace descend

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// A tensor of a test: the same view over device memory, for the operator, and over host memory, for its reference.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acl/acl.h"
+#include "aclnn/acl_meta.h"
+#include "src/tensor/tensor.h"
+#include "tests/harness/layout.h"
+#include "tests/harness/numbers.h"
+
+namespace descend::test {
+
+class Tensor {
+ public:
+  Tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous)
+      : Tensor(dtype, shape, lay_out(shape, layout)) {}
+
+  Tensor(DataType dtype, Sizes shape, View view) : dtype_(dtype), shape_(std::move(shape)), view_(std::move(view)) {
+    // Elements before and behind the storage, to see what is written outside.
+    host_.assign((static_cast<size_t>(view_.storage) + 2 * kMargin) * item(), kPoison);
+    EXPECT_EQ(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+    on_device_ = make(device_);
+    on_host_ = make(host_.data());
+  }
+  Tensor(const Tensor&) = delete;
+  Tensor& operator=(const Tensor&) = delete;
+  ~Tensor() {
+    aclDestroyTensor(on_device_);
+    aclDestroyTensor(on_host_);
+    aclrtFree(device_);
+  }
+
+  aclTensor* on_device() const { return on_device_; }
+  aclTensor* on_host() const { return on_host_; }
+  void* device_data() const { return device_; }
+  DataType dtype() const { return dtype_; }
+  const Sizes& shape() const { return shape_; }
+  // What a complex element consists of; otherwise the dtype.
+  DataType part_type() const {
+    if (dtype_ == DataType::kComplex32) return DataType::kFloat16;
+    if (dtype_ == DataType::kComplex64) return DataType::kFloat;
+    return dtype_ == DataType::kComplex128 ? DataType::kDouble : dtype_;
+  }
+  size_t item() const { return size_of(dtype_); }
+  int64_t size() const {
+    int64_t n = 1;
+    for (int64_t d : shape_) n *= d;
+    return n;
+  }
+
+  // Element i in logical, row-major order.  The imaginary half of a complex dtype is its second part.
+  double get(int64_t i, int part = 0) const {
+    return decode(part_type(), at(i) + static_cast<size_t>(part) * part_size());
+  }
+  void set(int64_t i, double v) { encode(part_type(), v, at(i)); }
+  std::string bits(int64_t i) const { return std::string(at(i), item()); }
+
+  // Element i becomes values[i % n]; a seed of 0 leaves the order, others start elsewhere.
+  void fill(const std::vector<double>& values, size_t start = 0) {
+    for (int64_t i = 0; i < size(); ++i) set(i, values[(start + static_cast<size_t>(i)) % values.size()]);
+  }
+  void upload() {
+    EXPECT_EQ(aclrtMemcpy(device_, host_.size(), host_.data(), host_.size(), ACL_MEMCPY_HOST_TO_DEVICE), 0);
+  }
+  void download() {
+    EXPECT_EQ(aclrtMemcpy(host_.data(), host_.size(), device_, host_.size(), ACL_MEMCPY_DEVICE_TO_HOST), 0);
+  }
+
+  // Whether every byte that no element of the view owns is still poison.
+  bool untouched_outside() const {
+    std::vector<bool> owned(host_.size(), false);
+    for (int64_t i = 0; i < size(); ++i) {
+      const size_t first = static_cast<size_t>(at(i) - host_.data());
+      for (size_t b = 0; b < item(); ++b) owned[first + b] = true;
+    }
+    for (size_t b = 0; b < host_.size(); ++b)
+      if (!owned[b] && host_[b] != kPoison) return false;
+    return true;
+  }
+
+ private:
+  static constexpr size_t kMargin = 16;
+  static constexpr char kPoison = static_cast<char>(0xA5);
+
+  aclTensor* make(void* data) const {
+    return aclCreateTensor(shape_.data(), shape_.size(), static_cast<aclDataType>(dtype_), view_.strides.data(),
+                           view_.offset + static_cast<int64_t>(kMargin), ACL_FORMAT_ND, shape_.data(), shape_.size(),
+                           data);
+  }
+  size_t part_size() const { return size_of(part_type()); }
+  const char* at(int64_t i) const {
+    int64_t element = view_.offset + static_cast<int64_t>(kMargin);
+    for (size_t k = shape_.size(); k-- > 0; i /= shape_[k]) element += i % shape_[k] * view_.strides[k];
+    return host_.data() + element * static_cast<int64_t>(item());
+  }
+  char* at(int64_t i) { return const_cast<char*>(static_cast<const Tensor*>(this)->at(i)); }
+
+  DataType dtype_;
+  Sizes shape_;
+  View view_;
+  std::vector<char> host_;
+  void* device_ = nullptr;
+  aclTensor* on_device_ = nullptr;
+  aclTensor* on_host_ = nullptr;
+};
+
+// A number of a test.
+class Scalar {
+ public:
+  explicit Scalar(double v, DataType dtype = DataType::kFloat) {
+    unsigned char bytes[16] = {};
+    encode(dtype, v, bytes);
+    scalar_ = aclCreateScalar(bytes, static_cast<aclDataType>(dtype));
+  }
+  Scalar(const Scalar&) = delete;
+  Scalar& operator=(const Scalar&) = delete;
+  ~Scalar() { aclDestroyScalar(scalar_); }
+  operator const aclScalar*() const { return scalar_; }  // NOLINT: passed as the handle it is
+
+ private:
+  aclScalar* scalar_ = nullptr;
+};
+
+}  // namespace descend::test
