@@ -129,7 +129,8 @@ TEST_F(CpuMemoryTest, threads_free_what_their_work_still_uses) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(live_blocks(), before);
+  // A block may still wait for the last work of a stream of another thread; one that is lost is waited for in vain.
+  while (live_blocks() != before) std::this_thread::yield();
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include <regex>
+#include <algorithm>
 #include <string>
 #include <thread>
 
@@ -31,11 +31,13 @@ TEST_F(ReportTest, the_text_names_process_time_kind_function_and_message) {
   EXPECT_EQ(report(Layer::kAclnn, "aclnnElu", {Code::kInvalid, "beta must satisfy: x; it is 1", "Pass 0."}), 161002);
   const char* const text = take_recent_error();
   ASSERT_NE(text, nullptr);
-  const std::regex form(
-      cat("\\[PID: ", getpid(),
-          "\\] \\d{4}-\\d\\d-\\d\\d-\\d\\d:\\d\\d:\\d\\d\\.\\d{3}\\.\\d{3} AclNN_Parameter_Error\\(EZ1001\\): "
-          "aclnnElu: beta must satisfy: x; it is 1\nSolution: Pass 0\\."));
-  EXPECT_TRUE(std::regex_match(text, form)) << text;
+  const std::string process = cat("[PID: ", getpid(), "] "), time = "dddd-dd-dd-dd:dd:dd.ddd.ddd";
+  std::string shape = text;
+  for (size_t i = process.size(); i < std::min(shape.size(), process.size() + time.size()); ++i) {
+    if (shape[i] >= '0' && shape[i] <= '9') shape[i] = 'd';
+  }
+  EXPECT_EQ(shape, cat(process, time,
+                       " AclNN_Parameter_Error(EZ1001): aclnnElu: beta must satisfy: x; it is 1\nSolution: Pass 0."));
 }
 
 TEST_F(ReportTest, the_kind_follows_layer_and_code) {

@@ -246,15 +246,21 @@ TEST_F(CpuStreamTest, the_end_of_a_stream_ends_its_waits) {
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
+#ifdef __SANITIZE_THREAD__
+constexpr int kManyStreams = 100;  // its runtime has room for no more threads on aarch64
+#else
+constexpr int kManyStreams = 500;
+#endif
+
 TEST_F(CpuStreamTest, five_hundred_streams_work_at_once) {
   std::vector<std::unique_ptr<Stream>> streams;
   std::atomic<int> ran{0};
-  for (int i = 0; i < 500; ++i) streams.push_back(device.make_stream());
+  for (int i = 0; i < kManyStreams; ++i) streams.push_back(device.make_stream());
   for (int round = 0; round < 3; ++round) {
     for (const auto& each : streams) ASSERT_TRUE(each->submit([&] { return ++ran, Status{}; }).ok());
   }
   for (const auto& each : streams) EXPECT_TRUE(each->synchronize(kForEver).ok());
-  EXPECT_EQ(ran, 1500);
+  EXPECT_EQ(ran, 3 * kManyStreams);
 }
 
 TEST_F(CpuStreamTest, copies_and_fills_follow_the_order) {
