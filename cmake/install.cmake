@@ -32,6 +32,7 @@ foreach(header ${op_headers})
 endforeach()
 
 # Libraries and their other names
+add_custom_target(installed DEPENDS descend ${public_libraries})  # all that an installation needs built
 install(TARGETS descend ${public_libraries} LIBRARY DESTINATION lib64)
 foreach(library ${public_libraries})
   foreach(name ${names_of_${library}})

@@ -120,8 +120,8 @@ class FirstPage(unittest.TestCase):
         line = re.search(r"`(gcc program\.c [^`]*)`", readme)[1]
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "program.c").write_text(program)
-            done = subprocess.run(["bash", "-c", f"set -e\nsource '{PREFIX}/set_env.sh'\n{line}\n./program"], cwd=folder,
-                                  capture_output=True, text=True)
+            commands = f"set -e\nsource '{PREFIX}/set_env.sh'\n{line}\n./program"
+            done = subprocess.run(["bash", "-c", commands], cwd=folder, capture_output=True, text=True)
         self.assertEqual(done.stdout, output, done.stderr)
         self.assertEqual(done.returncode, 0)
 

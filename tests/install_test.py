@@ -73,7 +73,7 @@ class Sourcing(unittest.TestCase):
 
 
 class Compiling(unittest.TestCase):
-    """consumer_test.py builds programs against the prefix; here is what differs for a moved one and the build folder."""
+    """What consumer_test.py leaves: pkg-config in a moved prefix, and the build folder."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -62,7 +62,9 @@ Answer ask(const OperatorEntry& op, const void* params) {
   aclOpExecutor* executor = nullptr;
   const int32_t code = op.plan(params, &size, &executor);
   const bool wrote = size != kUnwritten || executor != nullptr;
-  if (executor) EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
+  if (executor) {
+    EXPECT_EQ(aclDestroyAclOpExecutor(executor), 0);
+  }
   return {code, wrote, recent_error()};
 }
 
@@ -114,7 +116,9 @@ TEST_F(SpecOfEveryOperator, runs_on_the_products_of_its_page_only) {
       const Answer answer = ask(op, params.get());
       EXPECT_EQ(answer.code, supported ? 0 : 561003)
           << op.text.function << " on " << name(product) << ": " << answer.text;
-      if (!supported) EXPECT_NE(answer.text.find(soc_of(product)), std::string::npos) << answer.text;
+      if (!supported) {
+        EXPECT_NE(answer.text.find(soc_of(product)), std::string::npos) << answer.text;
+      }
     }
 }
 

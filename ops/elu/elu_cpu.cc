@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // ELU on the CPU.
 //
-// Coefficients that are products of the scalars are kept as the sum of two numbers of the compute type, and products of
-// them are rounded once: however alpha, scale and inputScale are chosen, results stay within the 2 ulp of the page.
+// Coefficients that are products of the scalars, and the slopes of the gradient, are kept as the sum of two numbers of
+// the compute type and multiplied with one rounding: however alpha, scale and inputScale are chosen, results stay
+// within the 2 ulp of the page.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elu/elu_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -55,11 +56,16 @@ struct GradientFromInput {
     const V argument = two_product(d, x, hn::Set(d, inputScale), argument_low);
     const V m = exp_parts(d, argument, argument_low, k, m_low);
     const V high = hn::Set(d, factor.high);
-    const V slope = two_product(d, m, high, slope_low);
+    V slope = two_product(d, m, high, slope_low);
     slope_low = mul_add(d, m, hn::Set(d, factor.low), mul_add(d, m_low, high, slope_low));
-    // exp's power of two is applied in two parts: as much as keeps the slope normal before gradOutput, so that their
-    // product overflows only if the result does, and the rest after it, so that subnormal slopes lose no bits.
-    const V before = hn::Max(hn::Min(k, hn::Zero(d)), hn::Set(d, -90.0f));
+    // Where double's exp is 0 or infinite so is the slope, and gradOutput times it may be NaN.
+    const V infinity = hn::Inf(d), zero = hn::Zero(d);
+    const auto vanishes = hn::Lt(argument, hn::Set(d, -745.13324f)), explodes = hn::Gt(argument, hn::Set(d, 709.7827f));
+    slope = hn::IfThenElse(explodes, hn::Mul(high, infinity), hn::IfThenElse(vanishes, hn::Mul(high, zero), slope));
+    slope_low = hn::IfThenZeroElse(hn::Or(vanishes, explodes), slope_low);
+    // exp's power of two is applied in two parts: what keeps the slope a normal number before gradOutput, so that their
+    // product overflows or vanishes only if the result does, and the rest after it.
+    const V before = hn::Max(hn::Min(k, hn::Set(d, 60.0f)), hn::Set(d, -90.0f));
     const V power = formulas::power_of_two(VectorMath<D>{d}, before);
     const V product = times(d, gradOutput, hn::Mul(slope, power), hn::Mul(slope_low, power));
     const V below = scale_by_power_of_two(d, product, hn::Sub(k, before));
@@ -75,10 +81,12 @@ struct GradientFromResult {
   template <class D, class V> V operator()(D d, V gradOutput, V y) const {
     // Exact where it cancels, near y = -alpha * scale; what negative.high lacks comes in after the product.
     const V sum = hn::Add(y, hn::Set(d, negative.high)), factor = hn::Set(d, inputScale);
-    V low;
-    const V slope = two_product(d, sum, factor, low);
-    low = mul_add(d, factor, hn::Set(d, negative.low), low);
-    const V below = times(d, gradOutput, slope, low);
+    V product_low;
+    const V product = two_product(d, sum, factor, product_low);
+    product_low = mul_add(d, factor, hn::Set(d, negative.low), product_low);
+    const V slope = hn::Add(product, product_low);  // not 0 where only negative.low is left
+    const V slope_low = hn::Add(hn::Sub(product, slope), product_low);
+    const V below = times(d, gradOutput, slope, slope_low);
     return hn::IfThenElse(hn::Le(y, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, scale)));
   }
 };

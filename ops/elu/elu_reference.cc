@@ -33,8 +33,10 @@ void EluBackward::reference(const Params& p) {
   for_each_point(p.gradInput->shape, [&](const Point& at) {
     const Real gradOutput = value(*p.gradOutput, at), v = value(*p.selfOrResult, at);
     Real slope = scale;
+    // exp in double: where it is 0 or infinite is part of what is judged.
     if (v <= 0)
-      slope = p.isResult ? inputScale * (v + alpha * scale) : inputScale * alpha * scale * std::exp(v * inputScale);
+      slope = p.isResult ? inputScale * (v + alpha * scale)
+                         : inputScale * alpha * scale * Real{std::exp(static_cast<double>(v * inputScale))};
     set(*p.gradInput, at, gradOutput * slope, p.gradOutput->dtype);
   });
 }

@@ -54,7 +54,20 @@ struct aclOpExecutor {
 };
 
 // Capacities are kept: planning again allocates nothing.
-void clear(aclOpExecutor& plan);
+inline void clear(aclOpExecutor& plan) {
+  plan.function = "";
+  plan.backend = nullptr;
+  plan.addresses.clear();
+  plan.inputs.clear();
+  plan.outputs.clear();
+  plan.steps.clear();
+  plan.operands.clear();
+  plan.arguments.clear();
+  plan.reference = nullptr;
+  plan.workspace = 0;
+  plan.bytes = 0;
+  plan.repeatable.store(false, std::memory_order_relaxed);
+}
 
 namespace descend {
 

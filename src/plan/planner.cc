@@ -6,21 +6,6 @@
 #include "src/loops/copy_kernels.h"
 #include "src/runtime/context.h"
 
-void clear(aclOpExecutor& plan) {
-  plan.function = "";
-  plan.backend = nullptr;
-  plan.addresses.clear();
-  plan.inputs.clear();
-  plan.outputs.clear();
-  plan.steps.clear();
-  plan.operands.clear();
-  plan.arguments.clear();
-  plan.reference = nullptr;
-  plan.workspace = 0;
-  plan.bytes = 0;
-  plan.repeatable.store(false, std::memory_order_relaxed);
-}
-
 namespace descend {
 
 Pool<Plan>& plans() {

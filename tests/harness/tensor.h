@@ -41,6 +41,12 @@ class Tensor {
   void* device_data() const { return device_; }
   DataType dtype() const { return dtype_; }
   const Sizes& shape() const { return shape_; }
+  // What a complex element consists of; otherwise the dtype.
+  DataType part_type() const {
+    if (dtype_ == DataType::kComplex32) return DataType::kFloat16;
+    if (dtype_ == DataType::kComplex64) return DataType::kFloat;
+    return dtype_ == DataType::kComplex128 ? DataType::kDouble : dtype_;
+  }
   size_t item() const { return size_of(dtype_); }
   int64_t size() const {
     int64_t n = 1;
@@ -86,11 +92,6 @@ class Tensor {
     return aclCreateTensor(shape_.data(), shape_.size(), static_cast<aclDataType>(dtype_), view_.strides.data(),
                            view_.offset + static_cast<int64_t>(kMargin), ACL_FORMAT_ND, shape_.data(), shape_.size(),
                            data);
-  }
-  DataType part_type() const {
-    if (dtype_ == DataType::kComplex32) return DataType::kFloat16;
-    if (dtype_ == DataType::kComplex64) return DataType::kFloat;
-    return dtype_ == DataType::kComplex128 ? DataType::kDouble : dtype_;
   }
   size_t part_size() const { return size_of(part_type()); }
   const char* at(int64_t i) const {
