@@ -3,8 +3,6 @@
 #include "src/runtime/process.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "src/runtime/allocations.h"
 
@@ -13,19 +11,22 @@ namespace {
 
 std::atomic<uint64_t> the_epoch{1};
 
-// The state is reached through a plain pointer, because functions may still be called while a thread's or the
-// program's objects are being destroyed.
+// A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
+// What it points to ends with a key of the thread: after the thread's own objects, and never on the main thread, whose
+// context static destructors still find.
 thread_local ThreadState* the_thread = nullptr;
 
-struct ThreadEnd {
-  bool armed = false;
-  ~ThreadEnd() {
-    // Static destructors run on the main thread after this one: they still find its context.
-    if (getpid() == static_cast<pid_t>(syscall(SYS_gettid))) return;
-    delete std::exchange(the_thread, nullptr);
-  }
-};
-thread_local ThreadEnd the_end;
+pthread_key_t thread_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void* state) {
+      the_thread = nullptr;
+      delete static_cast<ThreadState*>(state);
+    });
+    return made;
+  }();
+  return key;
+}
 
 // In the order in which they are taken elsewhere.
 void before_fork() {
@@ -71,9 +72,9 @@ uint64_t stream_epoch() { return the_epoch.load(std::memory_order_acquire); }
 void next_stream_epoch() { the_epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 ThreadState& thread_state() {
-  if (the_thread == nullptr) {
+  if (the_thread == nullptr) [[unlikely]] {
     the_thread = new ThreadState;
-    the_end.armed = true;  // touching it is what makes its destructor run at the end of the thread
+    pthread_setspecific(thread_key(), the_thread);
   }
   return *the_thread;
 }
