@@ -35,57 +35,66 @@ namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Operands side by side, all of type Element.  Operand k's point i is at address[k][i & advance[k]]: a constant operand
-// has advance 0 and a vector's worth of copies.
+// An input whose point i is at address[i & advance]: advance is -1, or 0 for a constant one, of which there are as many
+// copies as a vector has lanes.
+template <class Element> struct Input {
+  const Element* address;
+  int64_t advance;
+};
+
+// out = f(inputs) at points [0, n).  The last points that do not fill a vector go through padded copies: the functor
+// sees a full vector like any other, and nothing is read or written past the operands.
+//
+// The inputs are a parameter pack, and the functor a copy, so that all of them stay in registers.
+template <class T, class Element, class F, size_t... k, class... Inputs>
+HWY_NOINLINE void run_inputs(const F f, int64_t n, Element* out, std::index_sequence<k...>, const Inputs... inputs) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    const auto a = f(d, load_as(d, inputs.address + (i & inputs.advance))...);
+    const auto b = f(d, load_as(d, inputs.address + ((i + lanes) & inputs.advance))...);
+    store_as(a, d, out + i);
+    store_as(b, d, out + i + lanes);
+  }
+  if (i + lanes <= n) {
+    store_as(f(d, load_as(d, inputs.address + (i & inputs.advance))...), d, out + i);
+    i += lanes;
+  }
+  if (i == n) return;
+
+  HWY_ALIGN Element padded[sizeof...(k)][hn::MaxLanes(d)] = {};
+  const size_t bytes = static_cast<size_t>(n - i) * sizeof(Element);
+  (std::memcpy(padded[k], inputs.address + (i & inputs.advance), bytes), ...);
+  store_as(f(d, load_as(d, padded[k])...), d, padded[0]);
+  std::memcpy(out + i, padded[0], bytes);
+}
+
+// Operand k's point i is at address[k][i & advance[k]]; operand 0 is the output.
 template <class Element, int N> struct Run {
   Element* address[N];
   int64_t advance[N];
 };
-
-// f at the points that d covers, from `i` on.
-template <class F, class D, class Element, size_t N, size_t... k>
-HWY_INLINE VectorOf<D> apply(const F& f, D d, Element* const (&address)[N], const int64_t (&advance)[N], int64_t i,
-                             std::index_sequence<k...>) {
-  return f(d, load_as(d, address[k + 1] + (i & advance[k + 1]))...);
-}
-
-// f at points [begin, end) of a run.  The last points that do not fill a vector go through a padded copy: the functor
-// sees a full vector like any other, and nothing is read or written past the operands.
 template <class T, class Element, int N, class F>
-HWY_NOINLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t begin, int64_t end) {
-  const hn::ScalableTag<T> d;
-  constexpr auto inputs = std::make_index_sequence<N - 1>();
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = begin;
-  for (; i + 2 * lanes <= end; i += 2 * lanes) {
-    const auto a = apply(f, d, run.address, run.advance, i, inputs);
-    const auto b = apply(f, d, run.address, run.advance, i + lanes, inputs);
-    store_as(a, d, run.address[0] + i);
-    store_as(b, d, run.address[0] + i + lanes);
+HWY_INLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t begin, int64_t end) {
+  [&]<size_t... k>(std::index_sequence<k...> inputs) HWY_ATTR {
+    run_inputs<T>(f, end - begin, run.address[0] + begin, inputs,
+                  Input<Element>{run.address[k + 1] + (begin & run.advance[k + 1]), run.advance[k + 1]}...);
   }
-  for (; i + lanes <= end; i += lanes)
-    store_as(apply(f, d, run.address, run.advance, i, inputs), d, run.address[0] + i);
-  if (i == end) return;
-
-  HWY_ALIGN Element padded[N][hn::MaxLanes(d)] = {};
-  Element* address[N] = {padded[0]};
-  const size_t bytes = static_cast<size_t>(end - i) * sizeof(Element);
-  for (int k = 1; k < N; ++k) std::memcpy(address[k] = padded[k], run.address[k] + (i & run.advance[k]), bytes);
-  store_as(apply(f, d, address, run.advance, 0, inputs), d, padded[0]);
-  std::memcpy(run.address[0] + i, padded[0], bytes);
+  (std::make_index_sequence<N - 1>());
 }
 
 // All operands are Element in memory, and contiguous or constant.
 template <class T, class Element, int N, class F>
 void elementwise_in_registers(const Iteration<N>& points, void* const* data, const F& f) {
-  constexpr int64_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
-  Element copies[N][kCopies];
+  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
+  Element copies[N][kLanes];
   Run<Element, N> run;
   for (int k = 0; k < N; ++k) {
     run.address[k] = static_cast<Element*>(data[k]);
     run.advance[k] = -1;
     if (points.rank == 0 || points.stride[k][0] != 0) continue;
-    std::fill_n(copies[k], kCopies, *run.address[k]);
+    std::fill_n(copies[k], kLanes, *run.address[k]);
     run.address[k] = copies[k];
     run.advance[k] = 0;
   }

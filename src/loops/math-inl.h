@@ -54,6 +54,12 @@ template <class D> struct VectorMath {
   HWY_INLINE V mul_add(V a, V b, V c) const { return hn::MulAdd(a, b, c); }
   HWY_INLINE V negative_mul_add(V a, V b, V c) const { return hn::NegMulAdd(a, b, c); }
 #endif
+  // A NaN stays, which no target's own minimum and maximum say alike.
+  HWY_INLINE V at_most(T bound, V x) const { return select(lt(set(bound), x), set(bound), x); }
+  HWY_INLINE V at_least(T bound, V x) const { return select(lt(x, set(bound)), set(bound), x); }
+  // No NaN comes here, or none that the result shows.
+  HWY_INLINE V within(T low, T high, V x) const { return hn::Max(set(low), hn::Min(set(high), x)); }
+  HWY_INLINE V copy_sign(V size, V sign) const { return hn::CopySign(size, sign); }
   HWY_INLINE auto lt(V a, V b) const { return hn::Lt(a, b); }
   HWY_INLINE auto le(V a, V b) const { return hn::Le(a, b); }
   HWY_INLINE auto eq(V a, V b) const { return hn::Eq(a, b); }
