@@ -3,8 +3,10 @@
 #
 # x86-64: sources keep the compiler's baseline, no -march: Highway raises it for the functions between
 # HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE only, so that nothing else needs a newer processor.  SSSE3 and SSE4 have no
-# fused multiply-add and are not compiled.  A processor without AVX2 runs the target SCALAR (never EMU128), where math-inl.h fuses in
-# software: slow, and the same bits.
+# fused multiply-add and are not compiled.  A processor without AVX2 runs the target SCALAR (never EMU128), where
+# math-inl.h fuses in software: slow, and the same bits.
 # aarch64: NEON, and SVE, SVE2, SVE_256 and SVE2_128 at run time where the compiler is GCC (Highway 1.0.3 dispatches on
 # Arm with GCC only).
-target_compile_definitions(descend_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)" HWY_BROKEN_EMU128=1)
+# SCALAR is compiled everywhere: any machine can then be asked whether two targets give the same bits.
+target_compile_definitions(descend_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4)" HWY_BROKEN_EMU128=1
+                                                   HWY_COMPILE_ALL_ATTAINABLE=1)

@@ -13,3 +13,4 @@ add_executable(descend_tests ${test_sources} ${op_tests})
 target_link_libraries(descend_tests PRIVATE descend_flags descend ascendcl nnopbase opapi TBB::tbb hwy::hwy
                                             GTest::gtest GTest::gtest_main Threads::Threads ${CMAKE_DL_LIBS})
 set_target_properties(descend_tests PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64")
+include(${CMAKE_SOURCE_DIR}/cmake/test_plugins.cmake)

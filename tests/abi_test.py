@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What the installed libraries export and need: exactly the functions of the headers, found under every name."""
 import ctypes
+import os
 import re
 import unittest
 
@@ -81,6 +82,7 @@ class Unsupported(unittest.TestCase):
                     yield name, result
 
     def test_every_function_answers_and_names_itself(self):
+        os.environ["ASCEND_GLOBAL_LOG_LEVEL"] = "4"  # eighty failures that are wanted need no log
         library = ctypes.CDLL(str(prefix() / "lib64" / "libascendcl.so"))
         library.aclGetRecentErrMsg.restype = ctypes.c_char_p
         answers = {"aclError": (ctypes.c_int, 200001), "size_t": (ctypes.c_size_t, 0), "int64_t": (ctypes.c_int64, 0),

@@ -62,6 +62,13 @@ def ending(status):
     return f"ended with status {status}"
 
 
+def indented(text):
+    """What a test printed, without the middle if it is very long."""
+    if len(text) > 120:
+        text = text[:80] + [f"... {len(text) - 120} lines ..."] + text[-40:]
+    return ["    " + line for line in text]
+
+
 def gtest_filter(suites, text):
     """Tests of suites whose names begin so, and whose full names contain the text."""
     names = f"*{text}*" if text else "*"
@@ -106,14 +113,14 @@ def run_gtest(program, pattern, prefix, totals):
             counts[0 if good else 1] += 1
             passed, failed = passed + good, failed + (not good)
             if not good:
-                print("\n".join([f"FAILED {running}"] + ["    " + each for each in text]), flush=True)
+                print("\n".join([f"FAILED {running}"] + indented(text)), flush=True)
             running, text = None, []
         else:
             text.append(line)
     close_suite()
     if running or (status != 0 and failed == 0):
         failed += 1
-        print("\n".join([f"FAILED {running or program.name}"] + ["    " + each for each in text[-200:]]))
+        print("\n".join([f"FAILED {running or program.name}"] + indented(text)))
         print(f"    The program {ending(status)}" + ("; what comes after did not run." if running else "."), flush=True)
     totals.add(passed, failed)
 
@@ -155,7 +162,7 @@ def run_script(script, text, totals):
     found = re.fullmatch(SCRIPT_RESULT + r" (\d+) (\d+) (\d+)", output[-1]) if output and status == 0 else None
     counts = [int(each) for each in found.groups()] if found else [0, 1, 0]
     if counts[1]:
-        print("\n".join([f"FAILED {script.name}"] + ["    " + each for each in output]))
+        print("\n".join([f"FAILED {script.name}"] + indented(output)))
         if not found:
             print(f"    The script {ending(status)}.")
     if sum(counts):

@@ -30,15 +30,13 @@ void launch(const aclTensor* self, const aclTensor* out, const aclScalar* alpha,
 
 const Spec<Elu::Params>& Elu::spec() {
   using P = Params;
-  static const Spec<P>& spec = *new Spec<P>(
-      "aclnnElu", "The exponential linear unit: x where x > 0, alpha (exp(x) - 1) elsewhere, scaled.", elu_products(),
-      {
-          input("self", &P::self, "where to evaluate ELU", rank(0, 8), dtype_in(Accepted{})),
-          number("alpha", &P::alpha, "height of the negative side", converts_to_float()),
-          number("scale", &P::scale, "factor of the result", converts_to_float()),
-          number("inputScale", &P::inputScale, "factor of x in the exponential", converts_to_float()),
-          output("out", &P::out, "ELU of self", rank(0, 8), holds_cast_of(&P::self), same_shape(&P::self)),
-      });
+  static const Spec<P>& spec =
+      *new Spec<P>("aclnnElu", "The exponential linear unit: x where x > 0, alpha (exp(x) - 1) elsewhere, scaled.",
+                   elu_products(), input("self", &P::self, "where to evaluate ELU", rank(0, 8), dtype_in(Accepted{})),
+                   number("alpha", &P::alpha, "height of the negative side", converts_to_float()),
+                   number("scale", &P::scale, "factor of the result", converts_to_float()),
+                   number("inputScale", &P::inputScale, "factor of x in the exponential", converts_to_float()),
+                   output("out", &P::out, "ELU of self", rank(0, 8), holds_cast_of(&P::self), same_shape(&P::self)));
   return spec;
 }
 
@@ -48,12 +46,10 @@ const Spec<InplaceElu::Params>& InplaceElu::spec() {
   using P = Params;
   static const Spec<P>& spec = *new Spec<P>(
       "aclnnInplaceElu", "ELU, written over its input.", elu_products(),
-      {
-          in_out("selfRef", &P::selfRef, "where to evaluate ELU, and the result", rank(0, 8), dtype_in(Accepted{})),
-          number("alpha", &P::alpha, "height of the negative side", converts_to_float()),
-          number("scale", &P::scale, "factor of the result", converts_to_float()),
-          number("inputScale", &P::inputScale, "factor of x in the exponential", converts_to_float()),
-      });
+      in_out("selfRef", &P::selfRef, "where to evaluate ELU, and the result", rank(0, 8), dtype_in(Accepted{})),
+      number("alpha", &P::alpha, "height of the negative side", converts_to_float()),
+      number("scale", &P::scale, "factor of the result", converts_to_float()),
+      number("inputScale", &P::inputScale, "factor of x in the exponential", converts_to_float()));
   return spec;
 }
 

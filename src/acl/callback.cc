@@ -14,21 +14,21 @@ extern "C" {
 aclError aclrtSubscribeReport(uint64_t threadId, aclrtStream stream) {
   return guarded(__func__, [&] {
     const FoundStream found = find_stream(stream);
-    return found.status.ok() ? process().reports.subscribe(threadId, *found.object) : found.status;
+    return found.status.ok() ? process().reports->subscribe(threadId, *found.object) : found.status;
   });
 }
 
 aclError aclrtUnSubscribeReport(uint64_t threadId, aclrtStream stream) {
   return guarded(__func__, [&] {
     const FoundStream found = find_stream(stream);
-    return found.status.ok() ? process().reports.unsubscribe(threadId, *found.object) : found.status;
+    return found.status.ok() ? process().reports->unsubscribe(threadId, *found.object) : found.status;
   });
 }
 
 aclError aclrtProcessReport(int32_t timeout) {
   return guarded(__func__, [&]() -> Status {
     if (Status s = is_timeout(timeout, Code::kInvalidParam); !s.ok()) return s;
-    return process().reports.process(as_timeout(timeout));
+    return process().reports->process(as_timeout(timeout));
   });
 }
 
@@ -38,7 +38,7 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void* userData, aclrtCallbackBloc
     if (Status s = is_between(blockType, ACL_CALLBACK_NO_BLOCK, ACL_CALLBACK_BLOCK, "blockType"); !s.ok()) return s;
     const FoundStream found = find_stream(stream);
     if (!found.status.ok()) return found.status;
-    return process().reports.launch(fn, userData, blockType == ACL_CALLBACK_BLOCK, *found.object);
+    return process().reports->launch(fn, userData, blockType == ACL_CALLBACK_BLOCK, *found.object);
   });
 }
 

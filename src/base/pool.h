@@ -37,34 +37,33 @@ template <class T> class Pool {
 
   // A live object; null when there is no memory.
   T* make() noexcept {
-    const std::lock_guard lock(mutex_);
-    // The oldest free slot is used again only while many are free: a stale pointer stays recognisable for long.
-    if (free_count_ < kQuarantine && carved_ < capacity_) {
-      if (Slot* fresh = carve()) {
-        fresh->state.store(State::kAlive, std::memory_order_release);
-        return &fresh->object;
+    Slot* slot = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      // The oldest free slot is used again only while many are free: a stale pointer stays recognisable for long.
+      if (free_count_ < kQuarantine && carved_ < capacity_) slot = carve();
+      if (!slot && first_free_) {
+        slot = first_free_;
+        first_free_ = slot->next_free;
+        if (!first_free_) last_free_ = nullptr;
+        --free_count_;
       }
     }
-    if (!first_free_) return nullptr;
-    Slot* slot = first_free_;
-    first_free_ = slot->next_free;
-    if (!first_free_) last_free_ = nullptr;
-    --free_count_;
-    slot->state.store(State::kAlive, std::memory_order_release);
+    if (!slot) return nullptr;
+    slot->life.store(slot->life.load(std::memory_order_relaxed) + kNextLife + kAlive, std::memory_order_release);
     return &slot->object;
   }
 
   // Whether the pointer is an object that make() returned and nothing has retired since.
   bool alive(const void* pointer) const noexcept {
     const Slot* slot = slot_at(pointer);
-    return slot && slot->state.load(std::memory_order_acquire) == State::kAlive;
+    return slot && slot->life.load(std::memory_order_acquire) & kAlive;
   }
 
   // Ends the object's life as a handle; true for exactly one caller.  The object itself stays as it is until recycle().
   bool retire(const T* object) noexcept {
     Slot* slot = slot_at(object);
-    State expected = State::kAlive;
-    return slot && slot->state.compare_exchange_strong(expected, State::kRetired, std::memory_order_acq_rel);
+    return slot && slot->life.fetch_and(~kAlive, std::memory_order_acq_rel) & kAlive;
   }
 
   // Takes a retired object back.
@@ -72,8 +71,6 @@ template <class T> class Pool {
     clear(*object);
     Slot* slot = slot_at(object);
     const std::lock_guard lock(mutex_);
-    slot->generation.fetch_add(1, std::memory_order_relaxed);
-    slot->state.store(State::kFree, std::memory_order_release);
     slot->next_free = nullptr;
     (last_free_ ? last_free_->next_free : first_free_) = slot;
     last_free_ = slot;
@@ -86,26 +83,33 @@ template <class T> class Pool {
     return true;
   }
 
-  // A handle that tells one life of a slot from the next: the address with a generation in its unused top bits.
+  // A handle that tells one life of a slot from the next: the address with the number of the life in its unused top
+  // bits.
   void* handle(const T* object) const noexcept {
-    const auto generation = uint64_t{slot_at(object)->generation.load(std::memory_order_relaxed)};
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | generation << kAddressBits);
+    const uint64_t life = slot_at(object)->life.load(std::memory_order_relaxed);
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | number(life) << kAddressBits);
   }
   // The live object of a handle; null when that life has ended.
   T* find(const void* handle) const noexcept {
-    const auto value = reinterpret_cast<uintptr_t>(handle);
-    const auto object = reinterpret_cast<T*>(value & ((uintptr_t{1} << kAddressBits) - 1));
-    const Slot* slot = slot_at(object);
-    if (!slot || slot->state.load(std::memory_order_acquire) != State::kAlive) return nullptr;
-    return slot->generation.load(std::memory_order_relaxed) == value >> kAddressBits ? object : nullptr;
+    const Slot* slot = slot_of(handle);
+    return slot && is(slot->life.load(std::memory_order_acquire), handle) ? const_cast<T*>(&slot->object) : nullptr;
+  }
+  // The live object of a handle, retired; null when that life has ended.  Exactly one caller gets it.
+  T* take(const void* handle) noexcept {
+    Slot* slot = slot_of(handle);
+    if (!slot) return nullptr;
+    uint64_t life = slot->life.load(std::memory_order_relaxed);
+    return is(life, handle) && slot->life.compare_exchange_strong(life, life & ~kAlive, std::memory_order_acq_rel)
+               ? &slot->object
+               : nullptr;
   }
 
  private:
-  enum class State : uint32_t { kFree, kAlive, kRetired };
+  // A slot's life: how many it has had, and in the lowest bit whether it is living one.
+  static constexpr uint64_t kAlive = 1, kNextLife = 2;
   struct Slot {
     T object;  // first, so that its address is the slot's
-    std::atomic<State> state{State::kFree};
-    std::atomic<uint16_t> generation{0};
+    std::atomic<uint64_t> life{0};
     Slot* next_free = nullptr;
   };
   static constexpr int kAddressBits = 48;
@@ -113,6 +117,15 @@ template <class T> class Pool {
   static constexpr size_t kStep = size_t{256} << 10;     // bytes made usable at a time
   static constexpr size_t kReserved = size_t{1} << 30;   // of address space, not of memory
   static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited
+
+  static uint64_t number(uint64_t life) { return life / kNextLife & 0xffff; }
+  static bool is(uint64_t life, const void* handle) {
+    return life & kAlive && number(life) == reinterpret_cast<uintptr_t>(handle) >> kAddressBits;
+  }
+  Slot* slot_of(const void* handle) const noexcept {
+    return slot_at(
+        reinterpret_cast<const void*>(reinterpret_cast<uintptr_t>(handle) & ((uintptr_t{1} << kAddressBits) - 1)));
+  }
 
   Slot* slot_at(const void* pointer) const noexcept {
     const uintptr_t distance = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(slots_);

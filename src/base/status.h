@@ -2,6 +2,7 @@
 // What went wrong: a code for the C caller, a text for the person, and where it helps one sentence on what to do.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -54,21 +55,28 @@ enum class Code : int32_t {
   kEventTimeout = 507047,
 };
 
+// An ok status is a null pointer: returning one costs nothing.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(Code code, std::string message, std::string solution = {})
-      : code_(code), message_(std::move(message)), solution_(std::move(solution)) {}
+      : failure_(std::make_shared<const Failure>(Failure{code, std::move(message), std::move(solution)})) {}
 
-  bool ok() const { return code_ == Code::kOk; }
-  Code code() const { return code_; }
-  const std::string& message() const { return message_; }
-  const std::string& solution() const { return solution_; }
+  bool ok() const { return !failure_; }
+  Code code() const { return failure_ ? failure_->code : Code::kOk; }
+  const std::string& message() const { return failure_ ? failure_->message : empty(); }
+  const std::string& solution() const { return failure_ ? failure_->solution : empty(); }
 
  private:
-  Code code_ = Code::kOk;
-  std::string message_;
-  std::string solution_;
+  struct Failure {
+    Code code;
+    std::string message, solution;
+  };
+  static const std::string& empty() {
+    static const std::string& none = *new std::string;
+    return none;
+  }
+  std::shared_ptr<const Failure> failure_;
 };
 
 }  // namespace descend

@@ -17,20 +17,14 @@ PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
 }
 
 PlanReference PlanReference::use(const aclOpExecutor* handle) noexcept {
-  PlanReference reference = find(handle);
-  if (!reference || reference->repeatable.load(std::memory_order_relaxed)) return reference;
-  return reference.retire() ? std::move(reference) : PlanReference(nullptr);
+  const Plan* plan = plans().find(handle);
+  if (plan && plan->repeatable.load(std::memory_order_relaxed)) return find(handle);
+  return PlanReference(plans().take(handle));  // with the reference the handle held
 }
 
 bool PlanReference::destroy(const aclOpExecutor* handle) noexcept {
-  PlanReference reference = find(handle);
-  return reference && reference.retire();
-}
-
-bool PlanReference::retire() noexcept {
-  if (!plans().retire(plan_)) return false;
-  release(plan_);  // what the handle held; ours keeps the plan
-  return true;
+  const PlanReference taken(plans().take(handle));
+  return static_cast<bool>(taken);
 }
 
 void PlanReference::release(Plan* plan) noexcept {

@@ -28,7 +28,6 @@ class PlanReference {
  private:
   explicit PlanReference(Plan* plan) : plan_(plan) {}
   static void release(Plan* plan) noexcept;
-  bool retire() noexcept;  // takes the handle's own reference away; true for exactly one caller
 
   Plan* plan_;
 };

@@ -92,17 +92,12 @@ Status backend_for_planning(Backend*& backend);
 
 // Registers the tensor parameters.
 template <class P> void add_parameters(const Spec<P>& spec, const P& p, Planner& planner, Plan& plan) {
-  const auto index_of = [&](const aclTensor* P::*field) {
-    for (const Row<P>& row : spec.rows())
-      if (row.tensor == field) return planner.add_parameter(row.name, *(p.*field));
-    return int32_t{-1};
-  };
-  for (const auto field : spec.inputs()) plan.inputs.push_back(index_of(field));
-  for (const auto field : spec.outputs()) {
-    // One that is also an input has its address already.
-    size_t k = 0;
-    while (k < spec.inputs().size() && spec.inputs()[k] != field) ++k;
-    plan.outputs.push_back(k < spec.inputs().size() ? plan.inputs[k] : index_of(field));
+  for (const auto& in : spec.inputs()) plan.inputs.push_back(planner.add_parameter(in.name, *(p.*in.field)));
+  for (const auto& out : spec.outputs()) {
+    size_t k = 0;  // one that is also an input has its address already
+    while (k < spec.inputs().size() && spec.inputs()[k].field != out.field) ++k;
+    plan.outputs.push_back(k < spec.inputs().size() ? plan.inputs[k]
+                                                    : planner.add_parameter(out.name, *(p.*out.field)));
   }
 }
 
@@ -115,7 +110,8 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
   try {
     if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
     if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
-    if (Status s = spec.check(params); !s.ok()) return detail::fail(spec.function(), s);
+    Extents extents;
+    if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
     Backend* backend = nullptr;
     if (Status s = detail::backend_for_planning(backend); !s.ok()) return detail::fail(spec.function(), s);
     NewPlan made;
@@ -127,7 +123,7 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       made->reference = reference_of<Op>(params);
     } else {
       auto p = params;
-      for_each_overlapped_input(spec, params, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
+      for_each_overlapped_input(spec, params, extents, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
       Op::plan(p, planner);
     }
     if (!planner.status().ok()) return detail::fail(spec.function(), planner.status());

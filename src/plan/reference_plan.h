@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the reference device runs: the operator's own definition, over a copy of the parameters.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,13 +13,16 @@ namespace descend {
 
 // Calls body(field) for each input that shares memory with an output without being the very same view: it has to be
 // read completely before the output is written.
-template <class P, class Body> void for_each_overlapped_input(const Spec<P>& spec, const P& p, const Body& body) {
-  for (const auto in : spec.inputs())
-    for (const auto out : spec.outputs())
-      if (in != out && !same_view(*(p.*in), *(p.*out)) && overlap(*(p.*in), *(p.*out))) {
-        body(in);
-        break;
-      }
+template <class P, class Body>
+void for_each_overlapped_input(const Spec<P>& spec, const P& p, const Extents& extents, const Body& body) {
+  for (const auto& in : spec.inputs())
+    for (const auto& out : spec.outputs()) {
+      const aclTensor &a = *(p.*in.field), &b = *(p.*out.field);
+      const Extent &at = extents[static_cast<size_t>(in.extent)], &other = extents[static_cast<size_t>(out.extent)];
+      if (in.field == out.field || !overlap(a, at, b, other) || same_view(a, b)) continue;
+      body(in.field);
+      break;
+    }
 }
 
 // The view's elements in row-major order; `t` is changed to the view of them.
@@ -45,11 +49,15 @@ template <class Op> std::function<void(void* const* addresses)> reference_of(con
       tensor->data = addresses[next++];
       p.*field = tensor;
     };
-    for (const auto field : spec.inputs()) place(field);
-    for (const auto field : spec.outputs())
-      if (std::find(spec.inputs().begin(), spec.inputs().end(), field) == spec.inputs().end()) place(field);
+    for (const auto& in : spec.inputs()) place(in.field);
+    for (const auto& out : spec.outputs())
+      if (std::none_of(spec.inputs().begin(), spec.inputs().end(), [&](auto& in) { return in.field == out.field; }))
+        place(out.field);
+    Extents extents;
+    for (const auto* list : {&spec.inputs(), &spec.outputs()})
+      for (const auto& tensor : *list) measure(*(p.*tensor.field), false, extents[static_cast<size_t>(tensor.extent)]);
     std::vector<std::vector<std::byte>> read_first;
-    for_each_overlapped_input(spec, p, [&](auto input) {
+    for_each_overlapped_input(spec, p, extents, [&](auto input) {
       aclTensor* tensor = copies.of(*(p.*input));
       read_first.push_back(move_to_host_copy(*tensor));
       p.*input = tensor;

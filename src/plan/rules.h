@@ -19,40 +19,41 @@ namespace descend {
 // Rules run stage by stage over all rows, so a rule may rely on every rule of the earlier stages: a shape rule may
 // index dimensions, a value rule may add up sizes.
 enum class Stage { kPresent, kRank, kDtype, kShape, kValue };
-inline constexpr int kStages = 5;
 
 // holds(value, params) -> bool and violate(value&, params&), where value is the row's tensor, scalar, array or
 // attribute. In `text`, {} stands for the name of `other`.
-template <class Holds, class Violate, class Other = std::nullptr_t> struct Rule {
-  Stage stage;
+template <Stage at, class Holds, class Violate, class Other = std::nullptr_t> struct Rule {
+  static constexpr Stage stage = at;
   std::string text;
   Holds holds;
   Violate violate;
   Other other = {};
   std::optional<Product> product = {};  // one on which the rule bites; empty: all
+  std::string dtypes = {};              // what a rule about dtypes accepts
 };
 
 // A rule in the operator's own words.
-template <class Holds, class Violate>
-Rule<Holds, Violate> where(std::string text, Holds holds, Violate violate, Stage stage = Stage::kValue) {
-  return {stage, std::move(text), holds, violate};
+template <Stage stage = Stage::kValue, class Holds, class Violate>
+Rule<stage, Holds, Violate> where(std::string text, Holds holds, Violate violate) {
+  return {std::move(text), holds, violate};
 }
 
 inline auto rank(size_t low, size_t high) {
-  return where(
+  return where<Stage::kRank>(
       cat("has ", low, " to ", high, " dimensions"),
       [=](const aclTensor& t, const auto&) { return low <= t.shape.size() && t.shape.size() <= high; },
       [=](aclTensor& t, auto&) {
         t.shape.assign(high + 1, 1);
         t.strides.assign(high + 1, 1);
-      },
-      Stage::kRank);
+      });
 }
 
 template <class... Ts> auto dtype_in(Dtypes<Ts...> set) {
-  return where(
+  auto rule = where<Stage::kDtype>(
       cat("is ", names(set)), [](const aclTensor& t, const auto&) { return Dtypes<Ts...>::contains(t.dtype); },
-      [](aclTensor& t, auto&) { t.dtype = DataType::kString; }, Stage::kDtype);
+      [](aclTensor& t, auto&) { t.dtype = DataType::kString; });
+  rule.dtypes = names(set);
+  return rule;
 }
 
 // A dtype that some products do not have.
@@ -64,42 +65,40 @@ template <class T> auto dtype_not_on(std::initializer_list<Product> products) {
     text += cat(std::exchange(separator, " and "), name(product));
     mask |= 1u << static_cast<int>(product);
   }
-  auto rule = where(
+  auto rule = where<Stage::kDtype>(
       std::move(text),
       [mask](const aclTensor& t, const auto&) {
         return t.dtype != dtype_of<T> || !(mask >> static_cast<int>(current_product()) & 1u);
       },
-      [](aclTensor& t, auto&) { t.dtype = dtype_of<T>; }, Stage::kDtype);
+      [](aclTensor& t, auto&) { t.dtype = dtype_of<T>; });
   rule.product = *products.begin();
   return rule;
 }
 
 namespace detail {
-template <class P, class Holds, class Violate>
-Rule<Holds, Violate, const aclTensor * P::*> relation(Stage stage, const char* text, const aclTensor* P::*other,
-                                                      Holds holds, Violate violate) {
-  return {stage, text, holds, violate, other};
+template <Stage stage, class P, class Holds, class Violate>
+Rule<stage, Holds, Violate, const aclTensor * P::*> relation(const char* text, const aclTensor* P::*other, Holds holds,
+                                                             Violate violate) {
+  return {text, holds, violate, other};
 }
 }  // namespace detail
 
 template <class P> auto same_dtype(const aclTensor* P::*other) {
-  return detail::relation(
-      Stage::kDtype, "has the dtype of {}", other,
-      [=](const aclTensor& t, const P& p) { return t.dtype == (p.*other)->dtype; },
+  return detail::relation<Stage::kDtype>(
+      "has the dtype of {}", other, [=](const aclTensor& t, const P& p) { return t.dtype == (p.*other)->dtype; },
       [](aclTensor& t, P&) { t.dtype = t.dtype == DataType::kFloat ? DataType::kFloat16 : DataType::kFloat; });
 }
 
 template <class P> auto holds_cast_of(const aclTensor* P::*other) {
-  return detail::relation(
-      Stage::kDtype, "has a dtype that {} converts to", other,
+  return detail::relation<Stage::kDtype>(
+      "has a dtype that {} converts to", other,
       [=](const aclTensor& t, const P& p) { return converts((p.*other)->dtype, t.dtype); },
       [](aclTensor& t, P&) { t.dtype = DataType::kInt32; });
 }
 
 template <class P> auto same_shape(const aclTensor* P::*other) {
-  return detail::relation(
-      Stage::kShape, "has the shape of {}", other,
-      [=](const aclTensor& t, const P& p) { return t.shape == (p.*other)->shape; },
+  return detail::relation<Stage::kShape>(
+      "has the shape of {}", other, [=](const aclTensor& t, const P& p) { return t.shape == (p.*other)->shape; },
       [](aclTensor& t, P&) {
         t.shape.push_back(2);
         t.strides = row_major(t.shape);
@@ -107,10 +106,10 @@ template <class P> auto same_shape(const aclTensor* P::*other) {
 }
 
 inline auto converts_to_float() {
-  return where(
+  return where<Stage::kDtype>(
       "has a dtype that converts to FLOAT",
       [](const aclScalar& s, const auto&) { return converts(s.dtype, DataType::kFloat); },
-      [](aclScalar& s, auto&) { s.dtype = DataType::kComplex64; }, Stage::kDtype);
+      [](aclScalar& s, auto&) { s.dtype = DataType::kComplex64; });
 }
 
 }  // namespace descend

@@ -38,7 +38,7 @@ Status device_failure(const Plan& plan, const Status& s) {
   return {runtime_code ? s.code() : Code::kKernelFailed, cat(plan.function, ": ", s.message()), s.solution()};
 }
 
-Status run_on_device(const Plan& plan, const Addresses& addresses, Launch& launch) {
+Status run_guarded(const Plan& plan, const Addresses& addresses, Launch& launch) {
   try {
     Status s = run_steps(plan, addresses, launch);
     return s.ok() ? s : device_failure(plan, s);
@@ -47,6 +47,24 @@ Status run_on_device(const Plan& plan, const Addresses& addresses, Launch& launc
   } catch (const std::exception& e) {
     return {Code::kInternal, cat(plan.function, ": ", e.what())};
   }
+}
+
+// Nothing can stop a running kernel, so a limit on its time is judged when it has ended.
+Status run_within(Timeout limit, const Plan& plan, const Addresses& addresses, Launch& launch) {
+  const auto start = std::chrono::steady_clock::now();
+  Status s = run_guarded(plan, addresses, launch);
+  const auto took = std::chrono::steady_clock::now() - start;
+  if (!s.ok() || took <= *limit) return s;
+  return {Code::kKernelTimeout,
+          cat(plan.function, ": ran ", std::chrono::duration<double>(took).count(), " s, longer than the ",
+              std::chrono::duration<double>(*limit).count(), " s of aclrtSetOpExecuteTimeOut")};
+}
+
+Status run_on_device(const Plan& plan, const Addresses& addresses, Launch& launch, const FailureReporter& on_failure) {
+  const Timeout limit = op_execute_timeout();
+  Status s = limit ? run_within(limit, plan, addresses, launch) : run_guarded(plan, addresses, launch);
+  if (!s.ok()) on_failure(s);
+  return s;
 }
 
 // Everything a queued run needs, alive until it has run or was dropped.
@@ -92,12 +110,14 @@ Status submit(PlanReference plan, void* workspace, uint64_t workspace_size, void
   for (size_t i = 0; i < plan->addresses.size(); ++i) addresses[i] = plan->addresses[i].data;
   Stream& stream = *found.object->stream;
   Launch launch{stream, static_cast<std::byte*>(workspace)};
-  if (stream.try_run([&] { return run_on_device(*plan, addresses, launch); }, plan->bytes)) return {};
+  const FailureReporter on_failure = found.object->on_failure;
+  if (stream.try_run([&] { return run_on_device(*plan, addresses, launch, on_failure); }, plan->bytes)) return {};
 
   auto queued = std::make_shared<QueuedRun>(QueuedRun{std::move(plan), addresses, launch.workspace});
-  Status s = stream.submit([queued, &stream] {
+  // The stream outlives its work's use of it: a backend that queues work itself does not hand it out again.
+  Status s = stream.submit([queued, &stream, on_failure] {
     Launch later{stream, queued->workspace};
-    return run_on_device(*queued->plan, queued->addresses, later);
+    return run_on_device(*queued->plan, queued->addresses, later, on_failure);
   });
   if (s.ok()) return s;
   return {Code::kRuntime, s.message(), s.solution()};

@@ -2,6 +2,8 @@
 // The texts of contracts, and the rules that hold for every operator.
 #include "src/plan/spec.h"
 
+#include <algorithm>
+
 #include "src/base/environment.h"
 #include "src/tensor/overlap.h"
 
@@ -45,8 +47,8 @@ Status broken(const char* parameter, const std::string& rule, const std::string&
 Status well_formed(const char* parameter, const aclTensor& t, bool is_written) {
   if (!count(t.shape))
     return broken(parameter, "has dimensions that are not negative and whose product fits in int64", describe(t));
-  ByteRange range;
-  if (!byte_range(t, range))
+  Extent extent;
+  if (!is_addressable(t, extent))
     return broken(parameter, "has strides and an offset that stay in the address space",
                   cat(describe(t), " with offset ", t.offset));
   if (is_written && overlaps_itself(t))
@@ -60,6 +62,11 @@ std::string SpecText::markdown() const {
   std::string s = "| parameter | | meaning | rules |\n|---|---|---|---|\n";
   for (const Parameter& p : parameters)
     s += cat("| ", p.name, " | ", p.direction, " | ", p.meaning, " | ", p.rules, " |\n");
+  s += "\n| product | supported |\n|---|---|\n";
+  for (Product product : all_products()) {
+    const bool supported = std::find(products.begin(), products.end(), product) != products.end();
+    s += cat("| ", name(product), " | ", supported ? "yes" : "no", " |\n");
+  }
   return s;
 }
 

@@ -5,8 +5,10 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -15,13 +17,14 @@
 #include "src/base/text.h"
 #include "src/plan/objects.h"
 #include "src/plan/rules.h"
+#include "src/tensor/overlap.h"
 #include "src/tensor/tensor.h"
 
 namespace descend {
 
 enum class Direction { kIn, kOut, kInOut };
 
-// A rule, bound to its row.
+// A rule, bound to its row.  Type-erased: for failures, documentation and tests.
 template <class P> struct Check {
   Stage stage;
   std::string rule;  // in words
@@ -29,6 +32,7 @@ template <class P> struct Check {
   std::function<void(P&, Copies&)> violate;
   const aclTensor* P::*other = nullptr;
   std::optional<Product> product;
+  std::string dtypes;
 };
 
 template <class P> struct Row {
@@ -44,67 +48,99 @@ template <class P> struct Row {
   std::vector<Check<P>> checks;
 };
 
-namespace detail {
+// A row as its operator writes it, with the types of its rules: a check that passes is code without indirection.
+template <class P, class Field, class... Rules> struct TypedRow {
+  const char* name;
+  Direction direction;
+  const char* meaning;
+  Field P::*field;
+  std::tuple<Rules...> rules;
 
-// How rules reach a row's value: through a pointer (a violation changes a copy) or directly.
-template <class P, class T, class R> void bind(Row<P>& row, const T* P::*field, const R& rule) {
-  Check<P> check{rule.stage, rule.text, [field, holds = rule.holds](const P& p) { return holds(*(p.*field), p); },
-                 [field, violate = rule.violate](P& p, Copies& copies) {
-                   T* changed = copies.of(*(p.*field));
-                   violate(*changed, p);
-                   p.*field = changed;
-                 }};
-  check.product = rule.product;
-  if constexpr (!std::is_same_v<decltype(rule.other), std::nullptr_t>) check.other = rule.other;
-  row.checks.push_back(std::move(check));
-}
-template <class P, class T, class R>
-requires(!std::is_pointer_v<T>) void bind(Row<P>& row, T P::*field, const R& rule) {
-  row.checks.push_back({rule.stage, rule.text, [field, holds = rule.holds](const P& p) { return holds(p.*field, p); },
-                        [field, violate = rule.violate](P& p, Copies&) { violate(p.*field, p); }});
-}
+  static constexpr bool is_pointer = std::is_pointer_v<Field>;
+  static constexpr bool is_tensor = std::is_same_v<Field, const aclTensor*>;
 
+  bool usable(const P& p) const {
+    if constexpr (is_pointer)
+      return p.*field != nullptr && pool_of(p.*field).alive(p.*field);
+    else
+      return true;
+  }
+  template <Stage stage> bool holds(const P& p) const {
+    const auto one = [&](const auto& rule) {
+      if constexpr (std::remove_cvref_t<decltype(rule)>::stage == stage)
+        return rule.holds(value(p), p);
+      else
+        return true;
+    };
+    return std::apply([&](const auto&... rule) { return (one(rule) && ...); }, rules);
+  }
+
+  Row<P> erased() const {
+    const auto always = [](const P&) { return true; };
+    Row<P> row{name, direction, meaning, always, always, nullptr, nullptr, nullptr};
+    if constexpr (is_pointer) {
+      row.present = [f = field](const P& p) { return p.*f != nullptr; };
+      row.alive = [f = field](const P& p) { return pool_of(p.*f).alive(p.*f); };
+      row.clear = [f = field](P& p) { p.*f = nullptr; };
+      row.keep = [f = field](P& p, Copies& copies) { p.*f = copies.of(*(p.*f)); };
+      row.describe = [f = field](const P& p) { return describe(*(p.*f)); };
+    } else {
+      row.describe = [f = field](const P& p) { return cat(p.*f); };
+    }
+    if constexpr (is_tensor) row.tensor = field;
+    std::apply([&](const auto&... rule) { (row.checks.push_back(bind(rule)), ...); }, rules);
+    return row;
+  }
+
+ private:
+  const auto& value(const P& p) const {
+    if constexpr (is_pointer)
+      return *(p.*field);
+    else
+      return p.*field;
+  }
+  template <class R> Check<P> bind(const R& rule) const {
+    Check<P> check{R::stage, rule.text,
+                   [row = *this, holds = rule.holds](const P& p) { return holds(row.value(p), p); },
+                   [f = field, violate = rule.violate](P& p, Copies& copies) {
+                     if constexpr (is_pointer) {
+                       auto* changed = copies.of(*(p.*f));
+                       violate(*changed, p);
+                       p.*f = changed;
+                     } else {
+                       violate(p.*f, p);
+                     }
+                   }};
+    check.product = rule.product;
+    check.dtypes = rule.dtypes;
+    if constexpr (!std::is_same_v<decltype(rule.other), std::nullptr_t>) check.other = rule.other;
+    return check;
+  }
+};
+
+template <class P, class... Rules>
+TypedRow<P, const aclTensor*, Rules...> input(const char* name, const aclTensor* P::*field, const char* meaning,
+                                              Rules... rules) {
+  return {name, Direction::kIn, meaning, field, {std::move(rules)...}};
+}
+template <class P, class... Rules>
+TypedRow<P, const aclTensor*, Rules...> output(const char* name, const aclTensor* P::*field, const char* meaning,
+                                               Rules... rules) {
+  return {name, Direction::kOut, meaning, field, {std::move(rules)...}};
+}
+template <class P, class... Rules>
+TypedRow<P, const aclTensor*, Rules...> in_out(const char* name, const aclTensor* P::*field, const char* meaning,
+                                               Rules... rules) {
+  return {name, Direction::kInOut, meaning, field, {std::move(rules)...}};
+}
+template <class P, class... Rules>
+TypedRow<P, const aclScalar*, Rules...> number(const char* name, const aclScalar* P::*field, const char* meaning,
+                                               Rules... rules) {
+  return {name, Direction::kIn, meaning, field, {std::move(rules)...}};
+}
 template <class P, class T, class... Rules>
-Row<P> pointer_row(const char* name, Direction direction, const T* P::*field, const char* meaning,
-                   const Rules&... rules) {
-  Row<P> row{name,
-             direction,
-             meaning,
-             [field](const P& p) { return p.*field != nullptr; },
-             [field](const P& p) { return pool_of(p.*field).alive(p.*field); },
-             [field](P& p) { p.*field = nullptr; },
-             [field](P& p, Copies& copies) { p.*field = copies.of(*(p.*field)); },
-             [field](const P& p) { return describe(*(p.*field)); }};
-  if constexpr (std::is_same_v<T, aclTensor>) row.tensor = field;
-  (bind(row, field, rules), ...);
-  return row;
-}
-
-}  // namespace detail
-
-template <class P, class... Rules>
-Row<P> input(const char* name, const aclTensor* P::*field, const char* meaning, const Rules&... rules) {
-  return detail::pointer_row(name, Direction::kIn, field, meaning, rules...);
-}
-template <class P, class... Rules>
-Row<P> output(const char* name, const aclTensor* P::*field, const char* meaning, const Rules&... rules) {
-  return detail::pointer_row(name, Direction::kOut, field, meaning, rules...);
-}
-template <class P, class... Rules>
-Row<P> in_out(const char* name, const aclTensor* P::*field, const char* meaning, const Rules&... rules) {
-  return detail::pointer_row(name, Direction::kInOut, field, meaning, rules...);
-}
-template <class P, class... Rules>
-Row<P> number(const char* name, const aclScalar* P::*field, const char* meaning, const Rules&... rules) {
-  return detail::pointer_row(name, Direction::kIn, field, meaning, rules...);
-}
-template <class P, class T, class... Rules>
-Row<P> attribute(const char* name, T P::*field, const char* meaning, const Rules&... rules) {
-  const auto always = [](const P&) { return true; };
-  Row<P> row{name,   Direction::kIn, meaning, always,
-             always, nullptr,        nullptr, [field](const P& p) { return cat(p.*field); }};
-  (detail::bind(row, field, rules), ...);
-  return row;
+TypedRow<P, T, Rules...> attribute(const char* name, T P::*field, const char* meaning, Rules... rules) {
+  return {name, Direction::kIn, meaning, field, {std::move(rules)...}};
 }
 
 // What is the same for every operator, without its parameters' types.
@@ -112,10 +148,10 @@ struct SpecText {
   struct Parameter {
     std::string name, direction, meaning, rules;
   };
-  std::string function, summary;
+  std::string function, summary, dtypes;  // dtypes of the first tensor that has a list of them
   std::vector<Product> products;
   std::vector<Parameter> parameters;
-  std::string markdown() const;  // the parameter table of the operator's page
+  std::string markdown() const;  // the tables of the operator's page: parameters, products
 };
 
 namespace detail {
@@ -128,49 +164,58 @@ Status well_formed(const char* parameter, const aclTensor& t, bool is_written);
 const char* name_of(Direction direction);
 }  // namespace detail
 
+inline constexpr int kMaxTensors = 12;  // parameters of one operator
+using Extents = std::array<Extent, kMaxTensors>;
+
 template <class P> class Spec {
  public:
+  struct TensorParameter {
+    const char* name;
+    const aclTensor* P::*field;
+    int extent;  // in Extents
+  };
+
   // `products` are those whose page supports the operator.
-  Spec(const char* function, const char* summary, std::vector<Product> products, std::vector<Row<P>> rows)
-      : function_(function), summary_(summary), products_(std::move(products)), rows_(std::move(rows)) {
+  template <class... Rows>
+  Spec(const char* function, const char* summary, std::vector<Product> products, Rows... rows)
+      : function_(function),
+        summary_(summary),
+        products_(std::move(products)),
+        rows_{rows.erased()...},
+        all_hold_([rows = std::tuple(rows...)](const P& p, Extents& extents) {
+          return std::apply([&](const auto&... row) { return hold(p, extents, row...); }, rows);
+        }) {
     for (Product product : products_) product_mask_ |= 1u << static_cast<int>(product);
-    for (Row<P>& row : rows_)
+    int extent = 0;
+    for (Row<P>& row : rows_) {
       for (Check<P>& check : row.checks)
         if (const size_t at = check.rule.find("{}"); at != std::string::npos)
           check.rule.replace(at, 2, row_of(check.other).name);
-    for (const Row<P>& row : rows_) {
-      for (const Check<P>& check : row.checks) stages_[static_cast<size_t>(check.stage)].push_back({&row, &check});
-      if (row.tensor && row.direction != Direction::kOut) inputs_.push_back(row.tensor);
-      if (row.tensor && row.direction != Direction::kIn) outputs_.push_back(row.tensor);
+      if (!row.tensor) continue;
+      if (row.direction != Direction::kOut) inputs_.push_back({row.name, row.tensor, extent});
+      if (row.direction != Direction::kIn) outputs_.push_back({row.name, row.tensor, extent});
+      ++extent;
     }
   }
   Spec(const Spec&) = delete;
   Spec& operator=(const Spec&) = delete;
 
-  Status check(const P& p) const {
+  // On success `extents` says where each tensor parameter lies.
+  Status check(const P& p, Extents& extents) const {
     if (!(product_mask_ >> static_cast<int>(current_product()) & 1u))
       return detail::not_on_this_product(function_, products_);
-    for (const Row<P>& row : rows_)
-      if (!row.present(p)) return detail::missing(row.name);
-    for (const Row<P>& row : rows_)
-      if (!row.alive(p)) return detail::dead(row.name);
-    for (int stage = 0; stage < kStages; ++stage) {
-      for (const auto& [row, check] : stages_[stage])
-        if (!check->holds(p)) return detail::broken(row->name, check->rule, found(*row, *check, p));
-      if (stage != static_cast<int>(Stage::kDtype)) continue;
-      for (const Row<P>& row : rows_)
-        if (row.tensor)
-          if (Status s = detail::well_formed(row.name, *(p.*row.tensor), row.direction != Direction::kIn); !s.ok())
-            return s;
-    }
-    return {};
+    if (all_hold_(p, extents)) return {};
+    return diagnose(p);
   }
 
   SpecText text() const {
-    SpecText text{function_, summary_, products_, {}};
+    SpecText text{function_, summary_, {}, products_, {}};
     for (const Row<P>& row : rows_) {
       std::string rules;
-      for (const Check<P>& check : row.checks) rules += cat(rules.empty() ? "" : "; ", check.rule);
+      for (const Check<P>& check : row.checks) {
+        rules += cat(rules.empty() ? "" : "; ", check.rule);
+        if (text.dtypes.empty()) text.dtypes = check.dtypes;
+      }
       text.parameters.push_back({row.name, detail::name_of(row.direction), row.meaning, rules});
     }
     return text;
@@ -179,10 +224,44 @@ template <class P> class Spec {
   const char* function() const { return function_; }
   const std::vector<Row<P>>& rows() const { return rows_; }
   // Tensor parameters in the API's order; one that is both appears in both.
-  const std::vector<const aclTensor * P::*>& inputs() const { return inputs_; }
-  const std::vector<const aclTensor * P::*>& outputs() const { return outputs_; }
+  const std::vector<TensorParameter>& inputs() const { return inputs_; }
+  const std::vector<TensorParameter>& outputs() const { return outputs_; }
 
  private:
+  template <class... Rows> static bool hold(const P& p, Extents& extents, const Rows&... row) {
+    static_assert((Rows::is_tensor + ...) <= kMaxTensors);
+    int tensor = 0;
+    const auto measured = [&](const auto& r) {
+      if constexpr (std::remove_cvref_t<decltype(r)>::is_tensor)
+        return measure(*(p.*r.field), r.direction != Direction::kIn, extents[static_cast<size_t>(tensor++)]);
+      else
+        return true;
+    };
+    return (row.usable(p) && ...) && (row.template holds<Stage::kRank>(p) && ...) &&
+           (row.template holds<Stage::kDtype>(p) && ...) && (measured(row) && ...) &&
+           (row.template holds<Stage::kShape>(p) && ...) && (row.template holds<Stage::kValue>(p) && ...);
+  }
+
+  // Which rule a call breaks, in the order hold() looks at them.
+  Status diagnose(const P& p) const {
+    for (const Row<P>& row : rows_)
+      if (!row.present(p)) return detail::missing(row.name);
+    for (const Row<P>& row : rows_)
+      if (!row.alive(p)) return detail::dead(row.name);
+    for (const Stage stage : {Stage::kRank, Stage::kDtype, Stage::kShape, Stage::kValue}) {
+      for (const Row<P>& row : rows_)
+        for (const Check<P>& check : row.checks)
+          if (check.stage == stage && !check.holds(p))
+            return detail::broken(row.name, check.rule, found(row, check, p));
+      if (stage != Stage::kDtype) continue;
+      for (const Row<P>& row : rows_)
+        if (row.tensor)
+          if (Status s = detail::well_formed(row.name, *(p.*row.tensor), row.direction != Direction::kIn); !s.ok())
+            return s;
+    }
+    return {Code::kInner, "the parameters changed while they were checked"};
+  }
+
   const Row<P>& row_of(const aclTensor* P::*field) const {
     for (const Row<P>& row : rows_)
       if (row.tensor == field) return row;
@@ -199,8 +278,8 @@ template <class P> class Spec {
   std::vector<Product> products_;
   uint32_t product_mask_ = 0;
   std::vector<Row<P>> rows_;
-  std::array<std::vector<std::pair<const Row<P>*, const Check<P>*>>, kStages> stages_;
-  std::vector<const aclTensor * P::*> inputs_, outputs_;
+  std::function<bool(const P&, Extents&)> all_hold_;
+  std::vector<TensorParameter> inputs_, outputs_;
 };
 
 }  // namespace descend

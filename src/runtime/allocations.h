@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <optional>
 #include <shared_mutex>
 #include <string>
@@ -30,8 +31,10 @@ class Allocations {
   // The allocation that begins here and is of this kind, which is then forgotten.
   std::optional<Allocation> remove(const void* address, MemoryKind kind);
 
+  // As those of Handles.
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork() { mutex_.unlock(); }
+  void renew_after_fork() { new (&mutex_) std::shared_mutex; }
 
  private:
   std::optional<Allocation> find_locked(const void* address) const;

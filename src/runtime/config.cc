@@ -3,10 +3,11 @@
 #include "src/runtime/config.h"
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <system_error>
 
 #include "src/runtime/rules.h"
 
@@ -47,6 +48,10 @@ ReadConfig interpret(const Json& file) {
       return {{}, bad_attribute("defaultDevice", "holds a default_device, the number of a device", *outer)};
     config.default_device = number;
   }
+  if (const auto outer = file.find("op_debug_config"); outer != file.end() && outer->is_object()) {
+    const Json value = outer->value("enable_debug_kernel", Json());
+    if (value == "on" || value == "off") config.debug_kernels = value == "on";
+  }
   return {config, {}};
 }
 
@@ -54,12 +59,13 @@ ReadConfig interpret(const Json& file) {
 
 ReadConfig read_config(const std::string& path) {
   if (path.empty()) return {};
-  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;
+  std::ifstream file;
+  // Opening anything else, a pipe say, could wait for ever.
+  if (std::filesystem::is_regular_file(path, ignored)) file.open(path, std::ios::binary);
+  if (!file.is_open()) return {{}, violation(Code::kInvalidFile, "configPath", "names a file that can be read", path)};
   std::stringstream text;
-  if (file) text << file.rdbuf();
-  // A folder opens and cannot be read.
-  if (!file || (text.fail() && file.peek() != std::ifstream::traits_type::eof()))
-    return {{}, violation(Code::kInvalidFile, "configPath", "names a file that can be read", path)};
+  text << file.rdbuf();
   const Json json = Json::parse(text.str(), nullptr, false);
   if (!json.is_object())
     return {{},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The file that aclInit is given.
+// The file that aclInit and aclnnInit are given.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,6 +12,7 @@ namespace descend {
 struct Config {
   bool process_wide_errors = false;       // err_msg_mode "1"
   std::optional<int32_t> default_device;  // defaultDevice.default_device
+  std::optional<bool> debug_kernels;      // op_debug_config.enable_debug_kernel "on" or "off"
 };
 
 struct ReadConfig {

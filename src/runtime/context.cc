@@ -24,7 +24,7 @@ FoundStream look_up(void* handle, bool of_any_context, ThreadState& thread) {
   std::shared_ptr<StreamObject> object;
   if (handle == nullptr) {
     if (context == nullptr) return {nullptr, no_context()};
-    const std::lock_guard lock(context->mutex);
+    const std::lock_guard lock(process().mutex);
     object = context->default_stream;
     if (object == nullptr) return {nullptr, no_context()};  // it died just now
   } else {

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -46,7 +45,7 @@ struct Context {
   std::atomic<bool> alive{true};
   void* handle = nullptr;
 
-  std::mutex mutex;  // for the rest
+  // The rest is guarded by the process's mutex.
   std::shared_ptr<StreamObject> default_stream;
   std::array<std::optional<int64_t>, 3> options;
   bool stop_on_failure = false;

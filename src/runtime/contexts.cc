@@ -81,9 +81,9 @@ void end_context(const std::shared_ptr<Context>& context, bool drop_callbacks) {
   const auto streams = streams_of(context);
   for (const auto& stream : streams) {
     if (drop_callbacks)
-      all.reports.forget(*stream, true);
+      all.reports->forget(*stream, true);
     else
-      all.reports.release_if_mine(*stream);
+      all.reports->release_if_mine(*stream);
   }
   if (Status s = wait_until_idle(streams); !s.ok())
     log(LogLevel::kError, cat("a stream had failed when its context ended: ", s.message()));
@@ -92,11 +92,12 @@ void end_context(const std::shared_ptr<Context>& context, bool drop_callbacks) {
   for (const auto& stream : streams_of(context)) {
     stream->alive = false;
     if (stream->handle != nullptr) all.streams.remove(stream->handle);
-    all.reports.forget(*stream, drop_callbacks);
+    all.reports->forget(*stream, drop_callbacks);
   }
+  std::shared_ptr<StreamObject> default_stream;  // ends without the lock
   {
-    const std::lock_guard lock(context->mutex);
-    context->default_stream.reset();
+    const std::lock_guard lock(process().mutex);
+    default_stream = std::move(context->default_stream);
   }
   next_stream_epoch();
 }

@@ -10,14 +10,23 @@
 namespace descend {
 namespace {
 
-// With the process's mutex held.
-MadeContext default_context_locked(DeviceUse& use, int32_t device_id) {
-  if (use.context == nullptr) {
-    MadeContext made = make_context(device_id, true);
-    if (!made.status.ok()) return made;
-    use.context = std::move(made.context);
-  }
-  return {use.context, {}};
+// The default context of a device, made if there is none, with `more` users.
+MadeContext retain_default_context(int32_t device_id, uint64_t more) {
+  Process& all = process();
+  const auto retain = [&](std::shared_ptr<Context> fresh) {
+    const std::lock_guard lock(all.mutex);
+    DeviceUse& use = all.devices[device_id];
+    if (use.context != nullptr && !use.context->alive) use.context = nullptr;  // aclFinalize came in between
+    if (use.context == nullptr) use.context = std::move(fresh);
+    if (use.context != nullptr) use.count += more;
+    return use.context;
+  };
+  if (std::shared_ptr<Context> context = retain(nullptr)) return {std::move(context), {}};
+  MadeContext made = make_context(device_id, true);
+  if (!made.status.ok()) return made;
+  std::shared_ptr<Context> context = retain(made.context);
+  if (context != made.context) end_context(made.context, true);  // another thread was first
+  return {std::move(context), {}};
 }
 
 Status is_peer(int32_t device_id, int32_t peer_id) {
@@ -27,23 +36,13 @@ Status is_peer(int32_t device_id, int32_t peer_id) {
 
 }  // namespace
 
-std::shared_ptr<Context> default_context(int32_t device_id) {
-  const std::lock_guard lock(process().mutex);
-  return default_context_locked(process().devices[device_id], device_id).context;
-}
+std::shared_ptr<Context> default_context(int32_t device_id) { return retain_default_context(device_id, 0).context; }
 
 Status set_device(int32_t device_id) {
   if (Status s = is_device(device_id, "deviceId"); !s.ok()) return s;
-  std::shared_ptr<Context> context;
-  {
-    const std::lock_guard lock(process().mutex);
-    DeviceUse& use = process().devices[device_id];
-    MadeContext made = default_context_locked(use, device_id);
-    if (!made.status.ok()) return made.status;
-    ++use.count;
-    context = std::move(made.context);
-  }
-  thread_state().context = std::move(context);
+  MadeContext retained = retain_default_context(device_id, 1);
+  if (!retained.status.ok()) return retained.status;
+  thread_state().context = std::move(retained.context);
   return {};
 }
 
@@ -89,7 +88,7 @@ Status synchronize_device() {
     if (each->device.device == context->device.device)
       for (auto& stream : streams_of(each)) streams.push_back(std::move(stream));
   for (const auto& stream : streams)
-    if (Status s = process().reports.may_wait_for(*stream); !s.ok()) return s;
+    if (Status s = process().reports->may_wait_for(*stream); !s.ok()) return s;
   return wait_until_idle(streams);
 }
 

@@ -5,12 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <exception>
 #include <memory>
 #include <mutex>
 
 #include "src/base/log.h"
-#include "src/base/text.h"
 #include "src/runtime/process.h"
 
 namespace descend {
@@ -39,7 +37,6 @@ void listen_for_failures(Listener listener) {
 
 void FailureReporter::operator()(const Status& status) const noexcept try {
   if (status.ok()) return;
-  log(LogLevel::kError, cat("work on stream ", stream_id, " of device ", device_id, " failed: ", status.message()));
   std::shared_ptr<const Listener> listener;
   {
     const std::lock_guard lock(listeners().mutex);
@@ -52,10 +49,8 @@ void FailureReporter::operator()(const Status& status) const noexcept try {
                .thread_id = static_cast<uint32_t>(syscall(SYS_gettid)),
                .device_id = static_cast<uint32_t>(device_id),
                .error_code = static_cast<uint32_t>(status.code())});
-} catch (const std::exception& e) {
-  log(LogLevel::kError, "the exception callback threw an exception");
 } catch (...) {
-  log(LogLevel::kError, "the exception callback threw something");
+  log(LogLevel::kError, "the exception callback threw an exception");
 }
 
 }  // namespace descend

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,12 @@ template <class T> class Handles {
     objects_.erase(it);
     return object;
   }
+  // Held across a fork, so that the child finds everything whole; there the lock is made anew, because threads that
+  // waited for it are not in the child.
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+  void renew_after_fork() { new (&mutex_) std::shared_mutex; }
+
   std::vector<std::shared_ptr<T>> all() const {
     const std::shared_lock lock(mutex_);
     std::vector<std::shared_ptr<T>> objects;

@@ -48,11 +48,14 @@ Status not_initialized() { return {Code::kRepeatFinalize, "the runtime is not in
 
 Status initialize(const char* config_path) {
   Process& all = process();
-  const std::lock_guard lock(all.mutex);
-  if (all.references > 0) {
-    ++all.references;
-    return {Code::kRepeatInitialize, cat("the runtime is initialised already; this is reference ", all.references),
-            "nothing has to be done about it"};
+  const std::lock_guard one_at_a_time(*all.initializing);
+  {
+    const std::lock_guard lock(all.mutex);
+    if (all.references > 0) {
+      ++all.references;
+      return {Code::kRepeatInitialize, cat("the runtime is initialised already; this is reference ", all.references),
+              "nothing has to be done about it"};
+    }
   }
   if (Status s = environment_is_usable(); !s.ok()) return s;
   const ReadConfig read = read_config(config_path == nullptr ? "" : config_path);
@@ -60,6 +63,7 @@ Status initialize(const char* config_path) {
   if (read.config.default_device)
     if (Status s = is_device(*read.config.default_device, "defaultDevice.default_device"); !s.ok()) return s;
   share_recent_errors(read.config.process_wide_errors);
+  const std::lock_guard lock(all.mutex);
   all.default_device = read.config.default_device.value_or(-1);
   all.references = 1;
   next_stream_epoch();

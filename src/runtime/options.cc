@@ -23,7 +23,7 @@ Status set_context_option(int32_t option, int64_t value) {
   if (Status s = is_value(option, value); !s.ok()) return s;
   const std::shared_ptr<Context> context = current_context();
   if (context == nullptr) return no_context();
-  const std::lock_guard lock(context->mutex);
+  const std::lock_guard lock(process().mutex);
   context->options[static_cast<size_t>(option)] = value;
   return {};
 }
@@ -33,7 +33,7 @@ Status get_context_option(int32_t option, int64_t* value) {
   if (Status s = not_null(value, "value"); !s.ok()) return s;
   const std::shared_ptr<Context> context = current_context();
   if (context == nullptr) return no_context();
-  const std::lock_guard lock(context->mutex);
+  const std::lock_guard lock(process().mutex);
   const std::optional<int64_t>& kept = context->options[static_cast<size_t>(option)];
   if (!kept)
     return violation(Code::kOptionNotSet, "opt", "is an option that was set in this context", cat(option),

@@ -3,70 +3,78 @@
 #include "src/runtime/process.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "src/runtime/allocations.h"
 
 namespace descend {
 namespace {
 
-std::atomic<Process*> the_process{nullptr};
 std::atomic<uint64_t> the_epoch{1};
 
-// The state is reached through a plain pointer, because functions may still be called while a thread's or the
-// program's objects are being destroyed.
+// A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
+// What it points to ends with a key of the thread: after the thread's own objects, and never on the main thread, whose
+// context static destructors still find.
 thread_local ThreadState* the_thread = nullptr;
 
-struct ThreadEnd {
-  bool armed = false;
-  ~ThreadEnd() {
-    // Static destructors run on the main thread after this one: they still find its context.
-    if (getpid() == static_cast<pid_t>(syscall(SYS_gettid))) return;
-    delete std::exchange(the_thread, nullptr);
-  }
-};
-thread_local ThreadEnd the_end;
-
-void before_fork() { allocations().lock_for_fork(); }
-void after_fork_in_parent() { allocations().unlock_after_fork(); }
-void after_fork_in_child() {
-  allocations().unlock_after_fork();
-  auto* fresh = new Process;
-  fresh->before_fork = the_process.load();
-  the_process.store(fresh);
-  if (the_thread != nullptr) {
-    ThreadState& thread = *the_thread;
-    thread.context.reset();  // the parent's knowledge holds another reference: nothing is destroyed here
-    thread.inside_stream = 0;
-  }
-  next_stream_epoch();
+pthread_key_t thread_key() {
+  static const pthread_key_t key = [] {
+    pthread_key_t made{};
+    pthread_key_create(&made, [](void* state) {
+      the_thread = nullptr;
+      delete static_cast<ThreadState*>(state);
+    });
+    return made;
+  }();
+  return key;
 }
 
-Process* first_process() {
-  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  return new Process;
+// In the order in which they are taken elsewhere.
+void before_fork() {
+  Process& all = process();
+  all.mutex.lock();
+  all.contexts.lock_for_fork();
+  all.streams.lock_for_fork();
+  all.events.lock_for_fork();
+  allocations().lock_for_fork();
+}
+
+void after_fork_in_parent() {
+  Process& all = process();
+  allocations().unlock_after_fork();
+  all.events.unlock_after_fork();
+  all.streams.unlock_after_fork();
+  all.contexts.unlock_after_fork();
+  all.mutex.unlock();
+}
+
+void after_fork_in_child() {
+  Process& all = process();
+  allocations().renew_after_fork();
+  all.events.renew_after_fork();
+  all.streams.renew_after_fork();
+  all.contexts.renew_after_fork();
+  new (&all.mutex) std::mutex;
+  all.initializing = new std::mutex;
+  all.reports = new Reports;
+  if (the_thread != nullptr) the_thread->inside_stream = 0;
 }
 
 }  // namespace
 
 Process& process() {
-  if (Process* known = the_process.load(std::memory_order_acquire)) return *known;
-  static Process* const first = [] {
-    Process* made = first_process();
-    the_process.store(made, std::memory_order_release);
-    return made;
-  }();
-  return *first;
+  static Process& all = *new Process;
+  static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  (void)registered;
+  return all;
 }
 
 uint64_t stream_epoch() { return the_epoch.load(std::memory_order_acquire); }
 void next_stream_epoch() { the_epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 ThreadState& thread_state() {
-  if (the_thread == nullptr) {
+  if (the_thread == nullptr) [[unlikely]] {
     the_thread = new ThreadState;
-    the_end.armed = true;  // touching it is what makes its destructor run at the end of the thread
+    pthread_setspecific(thread_key(), the_thread);
   }
   return *the_thread;
 }

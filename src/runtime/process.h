@@ -28,9 +28,10 @@ struct Process {
   Handles<Context> contexts;
   Handles<StreamObject> streams;
   Handles<EventObject> events;
-  Reports reports;
 
-  std::mutex mutex;  // for the next three; never held while waiting for work
+  // For what follows and for the changing parts of contexts.  Held only to look and to change: never while waiting for
+  // work, and never while a backend is called, because backends may fork.
+  std::mutex mutex;
   std::map<int32_t, DeviceUse> devices;
   std::set<std::pair<int32_t, int32_t>> peers;  // (device, peer) with access enabled
   uint64_t references = 0;                      // of aclInit
@@ -40,11 +41,13 @@ struct Process {
   std::atomic<uint32_t> op_execute_seconds{0};
   std::array<std::atomic<int64_t>, 3> options{};
 
-  Process* before_fork = nullptr;  // what the parent knew, kept as it was: its locks and threads are the parent's
+  // These have locks that are held for long or waited for, so a forked child gets new ones.
+  std::mutex* initializing = new std::mutex;  // one aclInit at a time
+  Reports* reports = new Reports;
 };
 
-// Never destroyed.  A forked child begins with a new one: the parent's contexts, streams and events are unknown there,
-// memory stays known.
+// Never destroyed.  A forked child knows its parent's contexts, streams, events and memory; what was queued in them is
+// the parent's, and so are the threads that run callbacks.
 Process& process();
 
 // Changes whenever a stream or a context dies, so that a thread may remember the stream it found last.

@@ -38,10 +38,12 @@ Status create_stream(void** handle) {
   if (object == nullptr) return {Code::kNoStreamResource, "the device has no stream left"};
   object->handle = new_handle(HandleKind::kStream);
   process().streams.add(object->handle, object);
+  bool stop = false;
   {
-    const std::lock_guard lock(context->mutex);
-    if (context->stop_on_failure) object->stream->stop_on_failure(true);
+    const std::lock_guard lock(process().mutex);
+    stop = context->stop_on_failure;
   }
+  if (stop) object->stream->stop_on_failure(true);
   // The context may have died meanwhile, before it could see this stream.
   if (!context->alive) {
     process().streams.remove(object->handle);
@@ -64,11 +66,11 @@ Status destroy_stream(void* handle, Ending ending) {
   stream.alive = false;
   next_stream_epoch();
   if (ending == Ending::kWait) {
-    process().reports.release_if_mine(stream);
+    process().reports->release_if_mine(stream);
     if (Status s = wait_until_idle(stream, {}); !s.ok())
       log(LogLevel::kError, cat("a destroyed stream had failed: ", s.message()));
   }
-  process().reports.forget(stream, ending == Ending::kForce);
+  process().reports->forget(stream, ending == Ending::kForce);
   return {};
 }
 
@@ -77,7 +79,7 @@ Status synchronize_stream(void* handle, Timeout timeout) {
   if (!found.status.ok()) return found.status;
   if (Status s = may_wait_for(found.object->id()); !s.ok()) return s;
   if (!timeout)
-    if (Status s = process().reports.may_wait_for(*found.object); !s.ok()) return s;
+    if (Status s = process().reports->may_wait_for(*found.object); !s.ok()) return s;
   return wait_until_idle(*found.object, timeout);
 }
 
@@ -100,7 +102,7 @@ Status set_failure_mode(void* handle, uint64_t mode) {
   // A stream that stops makes the whole context stop: also the streams that are made later.
   const std::shared_ptr<Context>& context = found.object->context;
   {
-    const std::lock_guard lock(context->mutex);
+    const std::lock_guard lock(process().mutex);
     context->stop_on_failure = true;
   }
   for (const auto& stream : streams_of(context)) stream->stream->stop_on_failure(true);
@@ -135,7 +137,7 @@ Status wait_until_idle(const std::vector<std::shared_ptr<StreamObject>>& streams
 std::vector<std::shared_ptr<StreamObject>> streams_of(const std::shared_ptr<Context>& context) {
   std::vector<std::shared_ptr<StreamObject>> streams;
   {
-    const std::lock_guard lock(context->mutex);
+    const std::lock_guard lock(process().mutex);
     if (context->default_stream != nullptr) streams.push_back(context->default_stream);
   }
   for (auto& stream : process().streams.all())

@@ -68,7 +68,7 @@ void add_terms(const aclTensor& t, std::vector<Term>& terms) {
 
 }  // namespace
 
-bool byte_range(const aclTensor& t, ByteRange& range) {
+bool is_addressable(const aclTensor& t, Extent& range) {
   const auto item = static_cast<int64_t>(size_of(t.dtype));
   int64_t low = t.offset, high = t.offset;
   for (size_t k = 0; k < t.shape.size(); ++k) {
@@ -135,16 +135,29 @@ bool same_view(const aclTensor& a, const aclTensor& b) {
   return true;
 }
 
-bool overlap(const aclTensor& a, const aclTensor& b) {
-  ByteRange at, other;
-  if (!byte_range(a, at) || !byte_range(b, other)) return true;
-  if (at.begin == at.end || other.begin == other.end) return false;
-  if (at.end <= other.begin || other.end <= at.begin) return false;
+bool overlap_exactly(const aclTensor& a, const Extent& at, const aclTensor& b, const Extent& other) {
   // a's byte minus b's byte is 0: a counts up from its first byte, b down from its last.
   std::vector<Term> terms{{1, Wide(size_of(a.dtype)) - 1}, {1, Wide(size_of(b.dtype)) - 1}};
   add_terms(a, terms);
   add_terms(b, terms);
   return SumSearch(std::move(terms)).reaches(Wide{other.end} - 1 - at.begin);
+}
+
+bool measure(const aclTensor& t, bool is_written, Extent& extent) {
+  // Row-major views, all at once.  Their elements do not share memory, and no sum overflows while the count does not.
+  int64_t step = 1;
+  bool row_major = true;
+  for (size_t k = t.shape.size(); k-- > 0 && row_major;) {
+    const int64_t d = t.shape[k];
+    row_major = d > 0 && (d == 1 || t.strides[k] == step) && !__builtin_mul_overflow(step, d, &step);
+  }
+  const auto item = static_cast<int64_t>(size_of(t.dtype));
+  const auto base = static_cast<int64_t>(reinterpret_cast<intptr_t>(t.data));
+  int64_t offset, bytes;
+  if (row_major && !__builtin_mul_overflow(t.offset, item, &offset) && !__builtin_mul_overflow(step, item, &bytes) &&
+      !__builtin_add_overflow(base, offset, &extent.begin) && !__builtin_add_overflow(extent.begin, bytes, &extent.end))
+    return true;
+  return count(t.shape) && is_addressable(t, extent) && !(is_written && overlaps_itself(t));
 }
 
 }  // namespace descend

@@ -7,23 +7,27 @@
 
 namespace descend {
 
-// The bytes a view reaches, relative to the address 0: [begin, end).  Empty views reach none.
-struct ByteRange {
+// The bytes a view reaches, [begin, end) as addresses; a view without elements reaches none.
+struct Extent {
   int64_t begin = 0;
   int64_t end = 0;
 };
 
-// False when an element's address cannot be computed without leaving the address space.  The dtype must have a size and
-// the shape a count.
-bool byte_range(const aclTensor& t, ByteRange& range);
+// False when the view cannot be used: a shape without a count, an element whose address cannot be computed without
+// leaving the address space, or, for one that is written, two elements that share a byte.  The dtype must have a size.
+bool measure(const aclTensor& t, bool is_written, Extent& extent);
 
-// Whether two different elements of the view share a byte.
+// The parts of measure(), to say which of them failed.
+bool is_addressable(const aclTensor& t, Extent& extent);
 bool overlaps_itself(const aclTensor& t);
 
 // Whether the views are element by element the same memory.
 bool same_view(const aclTensor& a, const aclTensor& b);
 
-// Whether the views share a byte.
-bool overlap(const aclTensor& a, const aclTensor& b);
+// Whether two views that were measured share a byte.
+bool overlap_exactly(const aclTensor& a, const Extent& at, const aclTensor& b, const Extent& other);
+inline bool overlap(const aclTensor& a, const Extent& at, const aclTensor& b, const Extent& other) {
+  return at.begin < other.end && other.begin < at.end && overlap_exactly(a, at, b, other);
+}
 
 }  // namespace descend

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The elementwise loops on every SIMD target: dtypes, layouts, lengths, alignments, rounding, against a loop of one
 // line.
-#define HWY_COMPILE_ALL_ATTAINABLE
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/numerics/elementwise_test.cc"
 #include <hwy/foreach_target.h>

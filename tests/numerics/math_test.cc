@@ -2,7 +2,6 @@
 // exp, expm1 and log on every SIMD target: accuracy, special values, and the same bits as the scalar rendering.
 //
 // DESCEND_TEST_STRIDE=1 makes accuracy_over_floats visit every float there is (some minutes) instead of a sample.
-#define HWY_COMPILE_ALL_ATTAINABLE
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tests/numerics/math_test.cc"
 #include <hwy/foreach_target.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Running a test on every SIMD target that this file's includer compiled and the processor has.  Includers define
-// HWY_COMPILE_ALL_ATTAINABLE before any include, so that the target SCALAR is among them.
+// Running a test on every SIMD target that this file's includer compiled and the processor has.
 #pragma once
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

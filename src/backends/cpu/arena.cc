@@ -25,15 +25,21 @@ std::atomic<uint32_t> first_used_in{kNever};  // the fork generation that starte
 std::atomic<bool> ending{false};
 
 struct Arena {
-  explicit Arena(int width) : width(width), arena(width) {
-    // oneTBB never runs more threads than cores unless told so.
-    if (width > tbb::info::default_concurrency())
-      more = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, width);
-  }
+  explicit Arena(int width) : width(width), arena(width) {}
   const int width;
-  std::unique_ptr<tbb::global_control> more;
   tbb::task_arena arena;
 };
+
+// oneTBB runs no more threads than there are cores unless told so, and of several permissions the least counts: there
+// is one, for the widest arena so far.
+void permit(int width) {
+  static int permitted = tbb::info::default_concurrency();
+  static std::unique_ptr<tbb::global_control>& permission = *new std::unique_ptr<tbb::global_control>;
+  if (width <= permitted) return;
+  permission.reset();
+  permission = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, width);
+  permitted = width;
+}
 
 std::atomic<Arena*> current{nullptr};
 
@@ -49,7 +55,10 @@ Arena& arena_of(int width) {
   }
   const std::lock_guard lock(mutex);
   std::unique_ptr<Arena>& arena = arenas[width];
-  if (arena == nullptr) arena = std::make_unique<Arena>(width);
+  if (arena == nullptr) {
+    permit(width);
+    arena = std::make_unique<Arena>(width);
+  }
   current.store(arena.get(), std::memory_order_release);
   return *arena;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The backend "cpu": one device, the kernels that libopapi brings.
 #include "src/backends/cpu/device.h"
+#include "src/backends/cpu/targets.h"
 #include "src/device/backends.h"
 
 namespace descend {
@@ -10,7 +11,9 @@ class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
   int device_count() const override { return 1; }
+  // Asked for whenever devices are chosen, that is, after the environment was read.
   Device& device(int) override {
+    choose_cpu_target();
     static CpuDevice& device = *new CpuDevice("the CPU of this machine");
     return device;
   }

@@ -8,6 +8,9 @@
 namespace descend {
 namespace {
 
+// Work that touches no more than this runs on the caller's thread when the stream is idle.  Measured on a Neoverse N1
+// (2 cores, Linux 6): handing work to a sleeping thread costs the caller 3.5 us and a wait for it 10.7 us; running it
+// here costs 45 ns and the work itself, which for 64 KiB is 1 us (a copy) to 8 us (an exponential of every float).
 constexpr uint64_t kInlineBytes = 64 << 10;
 
 CpuEvent* own(Event& event) { return dynamic_cast<CpuEvent*>(&event); }

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# Plug-ins that the tests load: one that works, one built for another engine, one under a wrong name, and a library that
+# is none.  They are not beside the engine, so that nothing finds them unless DESCEND_BACKEND_PATH says so.
+set(test_plugin_folder ${CMAKE_BINARY_DIR}/test_plugins)
+function(descend_test_plugin name source)
+  add_library(descend_${name} MODULE ${CMAKE_SOURCE_DIR}/tests/plugin/${source})
+  target_link_libraries(descend_${name} PRIVATE descend_flags)
+  target_compile_definitions(descend_${name} PRIVATE ${ARGN})
+  set_target_properties(descend_${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${test_plugin_folder}
+                                                   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_dependencies(descend_tests descend_${name})
+endfunction()
+descend_test_plugin(fake fake.cc)
+descend_test_plugin(outdated fake.cc FAKE_NAME="outdated" FAKE_ABI=1)
+descend_test_plugin(misnamed fake.cc FAKE_NAME="somebody_else")
+descend_test_plugin(mute mute.cc)
+target_compile_definitions(descend_tests PRIVATE DESCEND_TEST_PLUGINS="${test_plugin_folder}")
+
+# oneTBB's templates look like races to the thread sanitizer, which cannot see into the library they work with.  The
+# one file that uses them is built without it; the ordering that counts is stated in parallel.cc, built with it.
+if(DESCEND_SANITIZE STREQUAL "thread")
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backends/cpu/arena.cc PROPERTIES COMPILE_OPTIONS
+                                                                                       -fno-sanitize=thread)
+endif()

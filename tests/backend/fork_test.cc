@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// A child process made by fork, and the end of a process at any moment.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "src/backends/cpu/memory.h"
+#include "src/backends/cpu/parallel.h"
+#include "tests/backend/support.h"
+
+namespace descend {
+namespace {
+
+// In a child what is only on the stacks of the parent's threads looks lost, and a process that ends while it works has
+// not cleaned up: no leaks are looked for there.
+std::atomic<bool> in_child{false};
+
+// The exit code of a child that runs `body`; a child that hangs ends by a signal.
+int code_of_child(const std::function<bool()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    in_child = true;
+    alarm(60);
+    std::exit(body() ? 0 : 1);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+// Everything a program does with a device, in short.
+bool device_works(Device& device, Stream& stream) {
+#ifdef __SANITIZE_THREAD__
+  if (in_child) return true;  // the thread sanitizer's runtime itself ends when a forked child starts threads
+#endif
+  int order = 0;
+  bool in_order = true, submitted = true;
+  const auto other = device.make_stream();
+  const auto event = device.make_event();
+  const auto check = [&](const Status& status) { submitted = submitted && status.ok(); };
+  for (int i = 0; i < 50; ++i) {
+    check(stream.submit([&, i] { return in_order = in_order && order++ == i, Status{}; }));
+  }
+  check(stream.record(*event));
+  check(other->wait(*event, kForEver));
+  void* const block = device.allocate(1 << 20);
+  check(other->fill(block, 3, 1 << 20));
+  device.free(block);
+  check(other->synchronize(kForEver));
+  check(stream.synchronize(kForEver));
+  std::atomic<int64_t> total{0};
+  parallel_for(1000, 10, [&](int64_t begin, int64_t end) { total += end - begin; });
+  return submitted && in_order && order == 50 && total == 1000;
+}
+
+struct ForkTest : testing::Test {
+  const ChangedEnvironment asynchronous{{"DESCEND_SYNC", nullptr}};
+  Device& device = cpu_device();
+  std::unique_ptr<Stream> stream = device.make_stream();
+};
+
+TEST_F(ForkTest, a_child_of_a_busy_process_ends_and_can_use_the_same_objects) {
+  ASSERT_TRUE(device_works(device, *stream));
+  Gate gate;
+  hold(*stream, gate);
+  bool ran_queued = false;
+  ASSERT_TRUE(stream->submit([&] { return ran_queued = true, Status{}; }).ok());
+  const auto event = device.make_event();
+  ASSERT_TRUE(stream->record(*event).ok());
+  EXPECT_EQ(code_of_child([] { return true; }), 0);
+  EXPECT_EQ(code_of_child([&] { return device_works(device, *stream) && !ran_queued; }), 0);
+  EXPECT_EQ(code_of_child([&] { return stream->idle() && event->synchronize(kForEver).ok(); }), 0)
+      << "the parent's work is not waited for";
+  EXPECT_EQ(code_of_child([&] { return stream.reset(), true; }), 0);
+  EXPECT_FALSE(event->reached());
+  gate.open();
+  ASSERT_TRUE(stream->synchronize(kForEver).ok());
+  EXPECT_TRUE(ran_queued);
+  EXPECT_TRUE(device_works(device, *stream)) << "the parent goes on as before";
+}
+
+TEST_F(ForkTest, memory_of_the_parent_is_given_back_in_the_child) {
+  Gate gate;
+  hold(*stream, gate);
+  void* const block = device.allocate(100);
+  EXPECT_EQ(code_of_child([&] {
+              const int64_t before = live_blocks();
+              device.free(block);
+              return live_blocks() == before - 1;
+            }),
+            0);
+  gate.open();
+  ASSERT_TRUE(stream->synchronize(kForEver).ok());
+  device.free(block);
+}
+
+TEST_F(ForkTest, children_made_while_threads_submit_and_free_work) {
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      const auto event = device.make_event();
+      while (!enough) {
+        const auto own = device.make_stream();
+        void* const block = device.allocate(1000);
+        EXPECT_TRUE(own->submit([] { return Status{}; }).ok());
+        EXPECT_TRUE(own->record(*event).ok());
+        stream->try_run([] { return Status{}; }, 1);
+        device.free(block);
+        EXPECT_TRUE(own->synchronize(kForEver).ok());
+      }
+    });
+  }
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(code_of_child([&] { return device_works(device, *stream); }), 0) << i;
+  enough = true;
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(ForkTest, a_host_function_may_fork) {
+  int code = -1;
+  ASSERT_TRUE(stream->call_host([&] { code = code_of_child([] { return true; }); }).ok());
+  ASSERT_TRUE(stream->synchronize(kForEver).ok());
+  EXPECT_EQ(code, 0);
+}
+
+// In a new process, so that oneTBB is used for the first time and really ends with it.
+TEST(ExitTest, a_process_may_end_while_its_streams_work) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto work_and_exit = [](int milliseconds) {
+    in_child = true;
+    Device& device = cpu_device();
+    static auto& streams = *new std::vector<std::unique_ptr<Stream>>;  // as a program that never destroys them
+    for (int s = 0; s < 4; ++s) {
+      Stream& stream = *streams.emplace_back(device.make_stream());
+      for (int i = 0; i < 1000; ++i) {
+        (void)stream.submit([] {
+          parallel_for(1 << 20, 1 << 10, [](int64_t begin, int64_t end) {
+            for (std::atomic<int64_t> j = begin; j < end; ++j) continue;
+          });
+          return Status{};
+        });
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    std::exit(0);
+  };
+  for (const int milliseconds : {0, 1, 3, 10, 30})
+    EXPECT_EXIT(work_and_exit(milliseconds), testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace descend
+
+extern "C" int __lsan_is_turned_off() { return descend::in_child ? 1 : 0; }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Ends in the way its argument says, without aclFinalize: must neither hang nor crash.
+#include <acl/acl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace {
+
+void check(aclError result, const char* what) {
+  if (result == ACL_SUCCESS) return;
+  const char* text = aclGetRecentErrMsg();
+  std::printf("%s: %d: %s\n", what, result, text ? text : "");
+  std::fflush(stdout);
+  _Exit(1);
+}
+
+void forever(void*) {
+  for (;;) pause();
+}
+
+// Used by the destructor below, after main has returned.
+aclrtStream stream;
+void* memory;
+
+struct LateUser {
+  bool active = false;
+  ~LateUser() {
+    if (!active) return;
+    check(aclrtMemsetAsync(memory, 64, 1, 64, stream), "late memset");
+    check(aclrtSynchronizeStream(stream), "late synchronisation");
+    check(aclrtSynchronizeStream(nullptr), "late synchronisation of the default stream");
+    check(aclrtFree(memory), "late free");
+    check(aclrtDestroyStream(stream), "late destruction");
+    check(aclrtResetDevice(0), "late reset");
+    check(aclFinalize(), "late finalize");
+    std::puts("late user done");
+  }
+} late_user;
+
+// A thread's own objects end after the runtime's: they may still call it.
+struct ThreadLateUser {
+  bool active = false;
+  ~ThreadLateUser() {
+    if (active) check(aclrtFree(memory), "free at the end of a thread");
+  }
+};
+thread_local ThreadLateUser thread_late_user;
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const char* how = arguments[1];
+  const auto is = [&](const char* name) { return std::strcmp(how, name) == 0; };
+  if (is("unused")) return 0;
+  check(aclInit(nullptr), "init");
+  check(aclrtSetDevice(0), "set");
+  check(aclrtCreateStream(&stream), "stream");
+  check(aclrtMalloc(&memory, 1 << 22, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+  check(aclrtMemsetAsync(memory, 1 << 22, 1, 1 << 22, stream), "memset");
+  if (is("idle")) {
+    check(aclrtSynchronizeStream(stream), "synchronise");
+  } else if (is("busy")) {
+    check(aclrtLaunchHostFunc(stream, forever, nullptr), "host function");
+    check(aclrtLaunchHostFunc(nullptr, forever, nullptr), "host function");
+  } else if (is("callback")) {
+    check(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), stream), "subscribe");
+    check(aclrtLaunchCallback(forever, nullptr, ACL_CALLBACK_BLOCK, stream), "callback");
+  } else if (is("processing")) {
+    std::thread processing([] {
+      check(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), stream), "subscribe");
+      aclrtProcessReport(-1);
+    });
+    processing.detach();
+  } else if (is("waiting")) {
+    check(aclrtLaunchHostFunc(stream, forever, nullptr), "host function");
+    std::thread([] { aclrtSynchronizeStream(stream); }).detach();
+  } else if (is("thread")) {
+    std::thread([] { std::exit(0); }).join();
+  } else if (is("late")) {
+    late_user.active = true;
+  } else if (is("thread_late")) {
+    std::thread([] {
+      thread_late_user.active = true;
+      check(aclrtSetDevice(0), "set in a thread");
+    }).join();
+  } else if (is("atexit")) {
+    std::atexit([] { check(aclFinalize(), "finalize at exit"); });
+  } else if (is("cancel")) {
+    // A thread that is cancelled while it waits for callbacks or runs one.
+    pthread_t thread;
+    static std::atomic<bool> begun{false};
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          check(aclrtSubscribeReport(static_cast<uint64_t>(pthread_self()), stream), "subscribe");
+          const auto wait = [](void*) {
+            begun = true;
+            forever(nullptr);
+          };
+          check(aclrtLaunchCallback(wait, nullptr, ACL_CALLBACK_BLOCK, stream), "callback");
+          for (;;) aclrtProcessReport(-1);
+        },
+        nullptr);
+    while (!begun) usleep(1000);
+    pthread_cancel(thread);
+    pthread_join(thread, nullptr);
+    check(aclrtSynchronizeStream(stream), "a stream goes on after its callback was cancelled");
+  } else {
+    return 2;
+  }
+  std::puts("main done");
+  return 0;
+}
