@@ -32,11 +32,20 @@ struct Axes {
 };
 
 // The boxes of an iteration: all of the size `edge`, but for the last ones of each dimension.
+//
+// They are numbered by digits, the last one counting fastest.  A digit counts boxes along one dimension, `step` at a
+// time.  Dimensions that are counted in groups have two digits, and numbers that lie beyond the last box of such a
+// dimension have no points.
 struct Boxes {
+  struct Digit {
+    int dimension;
+    int64_t step, count;
+  };
   int rank = 0;
   int64_t edge[kMaxRank];
-  int64_t per_dimension[kMaxRank];
-  int64_t count = 1;
+  int digits = 0;
+  Digit digit[kMaxRank + 2];
+  int64_t count = 1;  // of numbers
 };
 
 namespace detail {
@@ -59,49 +68,85 @@ template <int N> int crossing_dimension(const Iteration<N>& points, int k) {
 }  // namespace detail
 
 // Boxes are as long as they can be along the innermost dimensions, so that runs are long.  Where an operand runs across
-// (a transposed matrix), boxes are as high as a cache line, so that each line is fetched once and used completely.
+// (a transposed matrix), boxes are as high as a cache line, so that each line is fetched once and used completely, and
+// boxes that follow each other stay in a block of 256 rows or so: one such operand touches a page a column, the others
+// one a row, and more pages than that would not stay in the processor's table of them.
 template <int N> Boxes cut(const Iteration<N>& points) {
   Boxes boxes;
-  boxes.rank = points.rank;
+  const int rank = boxes.rank = points.rank, last = rank - 1;
   int64_t room = kTile;
-  std::fill_n(boxes.edge, points.rank, 1);
-  for (int k = N - 1; k >= 0 && points.rank > 1; --k) {
-    const int across = detail::crossing_dimension(points, k);
+  std::fill_n(boxes.edge, rank, 1);
+  int across = -1;
+  for (int k = N - 1; k >= 0 && across < 0 && rank > 1; --k) {
+    across = detail::crossing_dimension(points, k);
     if (across < 0) continue;
-    const int64_t line = kCacheLine / static_cast<int64_t>(size_of(points.dtype[k]));
-    boxes.edge[across] = std::min(points.extent[across], line);
+    boxes.edge[across] = std::min(points.extent[across], kCacheLine / static_cast<int64_t>(size_of(points.dtype[k])));
     room /= boxes.edge[across];
-    break;
   }
-  for (int i = points.rank - 1; i >= 0; --i) {
+  int64_t per_dimension[kMaxRank];
+  for (int i = last; i >= 0; --i) {
     if (boxes.edge[i] == 1) {
       boxes.edge[i] = std::clamp<int64_t>(room, 1, points.extent[i]);
       room /= boxes.edge[i];
     }
-    boxes.per_dimension[i] = (points.extent[i] + boxes.edge[i] - 1) / boxes.edge[i];
-    boxes.count *= boxes.per_dimension[i];
+    per_dimension[i] = (points.extent[i] + boxes.edge[i] - 1) / boxes.edge[i];
+  }
+  const auto add = [&](int dimension, int64_t step, int64_t count) {
+    boxes.digit[boxes.digits++] = {dimension, step, count};
+    boxes.count *= count;
+  };
+  for (int i = 0; i <= last; ++i)
+    if (across < 0 || (i != across && i != last)) add(i, 1, per_dimension[i]);
+  if (across >= 0) {
+    const int64_t high = std::min<int64_t>(per_dimension[across], 16), wide = std::min<int64_t>(per_dimension[last], 4);
+    add(across, high, (per_dimension[across] + high - 1) / high);
+    add(last, wide, (per_dimension[last] + wide - 1) / wide);
+    add(last, 1, wide);
+    add(across, 1, high);
   }
   return boxes;
 }
 
-// The position of one box: index[i] counts boxes along dimension i.
-struct BoxPosition {
-  int64_t index[kMaxRank];
+// One box: where it begins and how large it is.
+struct Box {
+  int64_t value[kMaxRank + 2];  // of the digits
+  int64_t first[kMaxRank], extent[kMaxRank];
+  int64_t points;  // 0 for a number that is no box
+  bool resized;    // another extent than before
 
-  BoxPosition(const Boxes& boxes, int64_t number) {
-    for (int i = boxes.rank - 1; i >= 0; number /= boxes.per_dimension[i], --i)
-      index[i] = number % boxes.per_dimension[i];
+  template <int N> Box(const Boxes& boxes, const Iteration<N>& of, int64_t number) : extent{} {
+    for (int j = boxes.digits - 1; j >= 0; number /= boxes.digit[j].count, --j)
+      value[j] = number % boxes.digit[j].count;
+    place(boxes, of);
   }
-  void next(const Boxes& boxes) {
-    for (int i = boxes.rank - 1; i >= 0; --i) {
-      if (++index[i] < boxes.per_dimension[i]) return;
-      index[i] = 0;
+  template <int N> void next(const Boxes& boxes, const Iteration<N>& of) {
+    for (int j = boxes.digits - 1; j >= 0; --j) {
+      if (++value[j] < boxes.digit[j].count) break;
+      value[j] = 0;
+    }
+    place(boxes, of);
+  }
+
+ private:
+  template <int N> void place(const Boxes& boxes, const Iteration<N>& of) {
+    std::fill_n(first, boxes.rank, 0);
+    for (int j = 0; j < boxes.digits; ++j) {
+      const Boxes::Digit& digit = boxes.digit[j];
+      first[digit.dimension] += value[j] * digit.step * boxes.edge[digit.dimension];
+    }
+    points = 1;
+    resized = false;
+    for (int i = 0; i < boxes.rank; ++i) {
+      const int64_t size = std::clamp<int64_t>(of.extent[i] - first[i], 0, boxes.edge[i]);
+      resized |= size != extent[i];
+      extent[i] = size;
+      points *= size;
     }
   }
 };
 
-// The dimensions of a box of the given extents for an operand of the given strides: neighbours merged, the axis along
-// which memory is walked fastest last.
+// The dimensions of a box of the given extents for an operand of the given strides: neighbours merged, the axis to walk
+// along last.
 inline Axes axes_of(int rank, const int64_t* extent, const int64_t* stride) {
   Axes axes;
   int64_t position = 1;
@@ -118,33 +163,67 @@ inline Axes axes_of(int rank, const int64_t* extent, const int64_t* stride) {
   }
   std::reverse(axes.axis, axes.axis + axes.count);
   if (axes.count > 1) {
+    // A line of memory at a time, unless that is a few elements: then as many as there can be.
     Axis* last = axes.axis + axes.count - 1;
-    Axis* nearest = last;
+    Axis* inner = last;
     for (Axis* a = axes.axis; a != last; ++a)
-      if (a->stride != 0 && detail::magnitude(a->stride) < detail::magnitude(nearest->stride)) nearest = a;
-    if (nearest != last) std::rotate(nearest, nearest + 1, last + 1);
+      if (a->stride != 0 && detail::magnitude(a->stride) < detail::magnitude(inner->stride)) inner = a;
+    if (inner->extent < 8)
+      for (Axis* a = axes.axis; a <= last; ++a)
+        if (a->extent > inner->extent) inner = a;
+    std::rotate(inner, inner + 1, last + 1);
   }
   return axes;
 }
 
 namespace detail {
 
-template <class Element, bool to_buffer> void move_run(const Axis& axis, Element* operand, Element* buffer) {
+template <class Element, bool to_buffer>
+inline void move_run(const Axis axis, Element* __restrict operand, Element* __restrict buffer) {
   const int64_t n = axis.extent, stride = axis.stride, position = axis.position;
   if constexpr (to_buffer) {
     if (position == 1 && stride == 1) return void(std::memcpy(buffer, operand, n * sizeof(Element)));
     if (position == 1 && stride == 0) return void(std::fill_n(buffer, n, *operand));
-    for (int64_t i = 0; i < n; ++i) buffer[i * position] = operand[i * stride];
+    for (int64_t i = 0; i < n; ++i, operand += stride, buffer += position) *buffer = *operand;
   } else {
     if (position == 1 && stride == 1) return void(std::memcpy(operand, buffer, n * sizeof(Element)));
-    for (int64_t i = 0; i < n; ++i) operand[i * stride] = buffer[i * position];
+    for (int64_t i = 0; i < n; ++i, operand += stride, buffer += position) *operand = *buffer;
   }
+}
+
+// Two axes, of which the inner one walks along memory and across the buffer.  Four runs at a time: their elements are
+// neighbours in the buffer, and their lines arrive together.
+template <class Element, bool to_buffer>
+void move_across(const Axis outer, const Axis inner, Element* __restrict operand, Element* __restrict buffer) {
+  const int64_t step = outer.stride, position = outer.position;
+  // Runs that are lines apart are fetched by nothing the processor foresees: all of them are asked for at once.
+  if (magnitude(step) * sizeof(Element) >= kCacheLine)
+    for (int64_t i = 0; i < outer.extent; ++i) {
+      __builtin_prefetch(operand + i * step, to_buffer ? 0 : 1);
+      __builtin_prefetch(operand + i * step + (inner.extent - 1) * inner.stride, to_buffer ? 0 : 1);
+    }
+  int64_t i = 0;
+  for (; i + 4 <= outer.extent; i += 4) {
+    Element* o = operand + i * step;
+    Element* b = buffer + i * position;
+    for (int64_t j = 0; j < inner.extent; ++j, o += inner.stride, b += inner.position) {
+      if constexpr (to_buffer) {
+        const Element e0 = o[0], e1 = o[step], e2 = o[2 * step], e3 = o[3 * step];
+        b[0] = e0, b[position] = e1, b[2 * position] = e2, b[3 * position] = e3;
+      } else {
+        const Element e0 = b[0], e1 = b[position], e2 = b[2 * position], e3 = b[3 * position];
+        o[0] = e0, o[step] = e1, o[2 * step] = e2, o[3 * step] = e3;
+      }
+    }
+  }
+  for (; i < outer.extent; ++i) move_run<Element, to_buffer>(inner, operand + i * step, buffer + i * position);
 }
 
 template <class Element, bool to_buffer>
 void move_axes(const Axis* axis, int count, Element* operand, Element* buffer) {
   if (count == 0) return move_run<Element, to_buffer>({1, 1, 1}, operand, buffer);
   if (count == 1) return move_run<Element, to_buffer>(*axis, operand, buffer);
+  if (count == 2 && axis[1].position != 1) return move_across<Element, to_buffer>(axis[0], axis[1], operand, buffer);
   for (int64_t i = 0; i < axis->extent; ++i)
     move_axes<Element, to_buffer>(axis + 1, count - 1, operand + i * axis->stride, buffer + i * axis->position);
 }

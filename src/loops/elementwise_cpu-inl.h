@@ -121,40 +121,32 @@ template <class T, int N> class BoxLoop {
     HWY_ALIGN T tile[N][kTile];
     HWY_ALIGN std::byte raw[kTile * sizeof(complex128)];
     Axes axes[N];
-    int64_t extent[kMaxRank] = {}, filled[N] = {};  // filled: how much of a constant operand's tile is there already
-    BoxPosition position(boxes_, begin);
-    for (int64_t number = begin; number < end; ++number, position.next(boxes_)) {
-      int64_t n = 1, offset[N] = {};
-      bool changed = number == begin;
-      for (int i = 0; i < boxes_.rank; ++i) {
-        const int64_t first = position.index[i] * boxes_.edge[i];
-        const int64_t size = std::min(boxes_.edge[i], points_.extent[i] - first);
-        changed |= size != extent[i];
-        extent[i] = size;
-        n *= size;
-        for (int k = 0; k < N; ++k) offset[k] += first * points_.stride[k][i];
-      }
-      if (changed)
-        for (int k = 0; k < N; ++k) axes[k] = axes_of(boxes_.rank, extent, points_.stride[k]);
-
+    for (Box box(boxes_, points_, begin); begin < end; ++begin, box.next(boxes_, points_)) {
+      if (box.points == 0) continue;
       Run<T, N> run;
+      std::byte* at[N];
       for (int k = 0; k < N; ++k) {
-        std::byte* at = static_cast<std::byte*>(data_[k]) + offset[k] * size_[k];
+        int64_t offset = 0;
+        for (int i = 0; i < boxes_.rank; ++i) offset += box.first[i] * points_.stride[k][i];
+        at[k] = static_cast<std::byte*>(data_[k]) + offset * size_[k];
+        axes[k] = axes_of(boxes_.rank, box.extent, points_.stride[k]);
         const bool direct = axes[k].contiguous() && points_.dtype[k] == dtype_of<T> && (k > 0 || round_ == nullptr);
-        run.address[k] = direct ? reinterpret_cast<T*>(at) : tile[k];
-        run.advance[k] = -1;
-        if (k > 0 && !direct) load_box(k, axes[k], at, n, raw, tile[k]);
+        run.address[k] = direct ? reinterpret_cast<T*>(at[k]) : tile[k];
+        run.advance[k] = k > 0 && axes[k].constant() && !direct ? 0 : -1;
+        if (k > 0 && !direct) load_box(k, axes[k], at[k], box.points, raw, tile[k]);
       }
-      run_contiguous<T>(f, run, 0, n);
-      if (run.address[0] == tile[0])
-        store_box(axes[0], tile[0], n, raw, static_cast<std::byte*>(data_[0]) + offset[0] * size_[0]);
+      run_contiguous<T>(f, run, 0, box.points);
+      if (run.address[0] == tile[0]) store_box(axes[0], tile[0], box.points, raw, at[0]);
     }
-    (void)filled;
   }
 
  private:
   void load_box(int k, const Axes& axes, const std::byte* at, int64_t n, std::byte* raw, T* tile) const {
     if (axes.contiguous()) return load_[k](at, n, tile);
+    if (axes.constant()) {
+      load_[k](at, 1, tile);
+      return void(std::fill_n(tile + 1, hn::MaxLanes(hn::ScalableTag<T>()) - 1, tile[0]));
+    }
     if (points_.dtype[k] == dtype_of<T>) return gather(axes, sizeof(T), at, tile);
     gather(axes, size_[k], at, raw);
     load_[k](raw, n, tile);

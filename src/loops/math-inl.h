@@ -59,7 +59,6 @@ template <class D> struct VectorMath {
   HWY_INLINE V at_least(T bound, V x) const { return select(lt(x, set(bound)), set(bound), x); }
   // No NaN comes here, or none that the result shows.
   HWY_INLINE V within(T low, T high, V x) const { return hn::Max(set(low), hn::Min(set(high), x)); }
-  HWY_INLINE V copy_sign(V size, V sign) const { return hn::CopySign(size, sign); }
   HWY_INLINE auto lt(V a, V b) const { return hn::Lt(a, b); }
   HWY_INLINE auto le(V a, V b) const { return hn::Le(a, b); }
   HWY_INLINE auto eq(V a, V b) const { return hn::Eq(a, b); }

@@ -34,7 +34,6 @@ template <class Element> struct Math {
   DESCEND_MATH V at_most(T bound, V x) const { return bound < x ? bound : x; }  // NaN stays
   DESCEND_MATH V at_least(T bound, V x) const { return x < bound ? bound : x; }
   DESCEND_MATH V within(T low, T high, V x) const { return at_least(low, at_most(high, x)); }
-  DESCEND_MATH V copy_sign(V size, V sign) const { return std::copysign(size, sign); }
   DESCEND_MATH U bits(V a) const { return std::bit_cast<U>(a); }
   DESCEND_MATH V value(U a) const { return std::bit_cast<V>(a); }
   DESCEND_MATH U integer(U a) const { return a; }
