@@ -58,6 +58,7 @@ Environment read(Reader& reader) {
   Environment e;
   reader.text("DESCEND_DEVICE", e.device);
   reader.text("DESCEND_SOC", e.soc);
+  e.product = product_of(e.soc);
   reader.text("DESCEND_EXTENSIONS", e.extensions);
   reader.text("DESCEND_BACKEND_PATH", e.backend_path);
   reader.text("DESCEND_CPU_TARGET", e.cpu_target);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Every environment variable the libraries read, in one place.  docs/environment.md describes them; a test compares.
 #pragma once
+#include <optional>
 #include <string>
+
+#include "src/base/product.h"
 
 namespace descend {
 
 struct Environment {
-  std::string device = "auto";       // DESCEND_DEVICE: auto, cpu, cuda, cuda:N, reference, or a plug-in's name
-  std::string soc = "Ascend910B1";   // DESCEND_SOC: whose product rules apply
-  std::string extensions;            // DESCEND_EXTENSIONS: comma-separated
+  std::string device = "auto";      // DESCEND_DEVICE: auto, cpu, cuda, cuda:N, reference, or a plug-in's name
+  std::string soc = "Ascend910B1";  // DESCEND_SOC: whose product rules apply
+  std::optional<Product> product = Product::kA2;  // the family of soc; empty when no family has that name
+  std::string extensions;                         // DESCEND_EXTENSIONS: comma-separated
   std::string backend_path;          // DESCEND_BACKEND_PATH: further folders to look for plug-ins in, colon-separated
   std::string cpu_target;            // DESCEND_CPU_TARGET: the SIMD target to use, by Highway's name
   std::string visible_devices;       // ASCEND_RT_VISIBLE_DEVICES: indices, comma-separated

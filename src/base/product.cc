@@ -52,6 +52,6 @@ std::string_view name(Product product) {
   return "unknown product";
 }
 
-Product current_product() { return product_of(environment().soc).value_or(Product::kA2); }
+Product current_product() { return environment().product.value_or(Product::kA2); }
 
 }  // namespace descend

@@ -29,6 +29,7 @@ template <Stage at, class Holds, class Violate, class Other = std::nullptr_t> st
   Violate violate;
   Other other = {};
   std::optional<Product> product = {};  // one on which the rule bites; empty: all
+  std::string dtypes = {};              // what a rule about dtypes accepts
 };
 
 // A rule in the operator's own words.
@@ -48,9 +49,11 @@ inline auto rank(size_t low, size_t high) {
 }
 
 template <class... Ts> auto dtype_in(Dtypes<Ts...> set) {
-  return where<Stage::kDtype>(
+  auto rule = where<Stage::kDtype>(
       cat("is ", names(set)), [](const aclTensor& t, const auto&) { return Dtypes<Ts...>::contains(t.dtype); },
       [](aclTensor& t, auto&) { t.dtype = DataType::kString; });
+  rule.dtypes = names(set);
+  return rule;
 }
 
 // A dtype that some products do not have.

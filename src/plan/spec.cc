@@ -2,6 +2,8 @@
 // The texts of contracts, and the rules that hold for every operator.
 #include "src/plan/spec.h"
 
+#include <algorithm>
+
 #include "src/base/environment.h"
 #include "src/tensor/overlap.h"
 
@@ -60,6 +62,11 @@ std::string SpecText::markdown() const {
   std::string s = "| parameter | | meaning | rules |\n|---|---|---|---|\n";
   for (const Parameter& p : parameters)
     s += cat("| ", p.name, " | ", p.direction, " | ", p.meaning, " | ", p.rules, " |\n");
+  s += "\n| product | supported |\n|---|---|\n";
+  for (Product product : all_products()) {
+    const bool supported = std::find(products.begin(), products.end(), product) != products.end();
+    s += cat("| ", name(product), " | ", supported ? "yes" : "no", " |\n");
+  }
   return s;
 }
 

@@ -32,6 +32,7 @@ template <class P> struct Check {
   std::function<void(P&, Copies&)> violate;
   const aclTensor* P::*other = nullptr;
   std::optional<Product> product;
+  std::string dtypes;
 };
 
 template <class P> struct Row {
@@ -111,6 +112,7 @@ template <class P, class Field, class... Rules> struct TypedRow {
                      }
                    }};
     check.product = rule.product;
+    check.dtypes = rule.dtypes;
     if constexpr (!std::is_same_v<decltype(rule.other), std::nullptr_t>) check.other = rule.other;
     return check;
   }
@@ -146,10 +148,10 @@ struct SpecText {
   struct Parameter {
     std::string name, direction, meaning, rules;
   };
-  std::string function, summary;
+  std::string function, summary, dtypes;  // dtypes of the first tensor that has a list of them
   std::vector<Product> products;
   std::vector<Parameter> parameters;
-  std::string markdown() const;  // the parameter table of the operator's page
+  std::string markdown() const;  // the tables of the operator's page: parameters, products
 };
 
 namespace detail {
@@ -207,10 +209,13 @@ template <class P> class Spec {
   }
 
   SpecText text() const {
-    SpecText text{function_, summary_, products_, {}};
+    SpecText text{function_, summary_, {}, products_, {}};
     for (const Row<P>& row : rows_) {
       std::string rules;
-      for (const Check<P>& check : row.checks) rules += cat(rules.empty() ? "" : "; ", check.rule);
+      for (const Check<P>& check : row.checks) {
+        rules += cat(rules.empty() ? "" : "; ", check.rule);
+        if (text.dtypes.empty()) text.dtypes = check.dtypes;
+      }
       text.parameters.push_back({row.name, detail::name_of(row.direction), row.meaning, rules});
     }
     return text;
