@@ -291,6 +291,59 @@ TEST_F(Executor, destroyed_parameters_are_recognised_in_phase_one) {
   expect_text("aclnnElu: alpha must satisfy: is an object that was created and not destroyed");
 }
 
+TEST_F(Executor, call_like_an_earlier_one_runs_at_its_own_addresses) {
+  plan();
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  expect_doubled();
+  Tensor other_in(DataType::kFloat, {4}), other_out(DataType::kFloat, {4});
+  other_in.fill({5});
+  other_in.upload();
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(other_in.on_device(), one_, two_, one_, other_out.on_device(), &size_, &executor_),
+            0);
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  other_out.download();
+  EXPECT_EQ(other_out.get(0), 10);
+}
+
+TEST_F(Executor, call_like_an_earlier_one_is_checked_where_it_differs) {
+  plan();
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+  const auto again = [&](const aclScalar* scale, aclTensor* out) {
+    const int status = aclnnEluGetWorkspaceSize(in_.on_device(), one_, scale, one_, out, &size_, &executor_);
+    if (status == 0) {
+      EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+      EXPECT_EQ(aclrtSynchronizeStream(nullptr), 0);
+      out_.download();
+    }
+    return status;
+  };
+  const Scalar three(3);
+  EXPECT_EQ(again(three, out_.on_device()), 0);
+  EXPECT_EQ(out_.get(0), 3);
+  EXPECT_EQ(again(two_, out_.on_device()), 0);
+  EXPECT_EQ(out_.get(0), 2);
+  // The same objects, described anew or destroyed.
+  float number = 2;
+  aclScalar* gone = aclCreateScalar(&number, ACL_FLOAT);
+  EXPECT_EQ(again(gone, out_.on_device()), 0);
+  EXPECT_EQ(aclDestroyScalar(gone), 0);
+  EXPECT_EQ(again(gone, out_.on_device()), 161002);
+  const int64_t shape[] = {5};
+  aclTensor* out = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, out_.device_data());
+  EXPECT_EQ(again(two_, out), 161002);
+  const int64_t right[] = {4};
+  ASSERT_EQ(aclInitTensor(out, right, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, right, 1, nullptr), 0);
+  EXPECT_EQ(again(two_, out), 0);
+  EXPECT_EQ(size_, 0u);
+  // The same views, now overlapping.
+  ASSERT_EQ(aclSetRawTensorAddr(out, static_cast<float*>(in_.device_data()) + 1), 0);
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(in_.on_device(), one_, two_, one_, out, &size_, &executor_), 0);
+  EXPECT_GT(size_, 0u);
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+  EXPECT_EQ(aclDestroyTensor(out), 0);
+}
+
 TEST_F(Executor, shapes_strides_and_offsets_that_cannot_be_are_refused) {
   const int64_t huge = int64_t{1} << 62;
   const auto refused = [&](std::vector<int64_t> shape, std::vector<int64_t> strides, int64_t offset, const char* why) {

@@ -18,11 +18,11 @@ Status not_an_executor(const aclOpExecutor* executor, Code code) {
 }
 
 // The index in Plan::addresses; -1 when there is none.
-int32_t address_of(const Plan& plan, Among among, size_t index) {
+int32_t address_of(const Program& program, Among among, size_t index) {
   const auto at = [](const std::vector<int32_t>& list, size_t i) { return i < list.size() ? list[i] : -1; };
-  if (among == Among::kInputs) return at(plan.inputs, index);
-  if (among == Among::kOutputs) return at(plan.outputs, index);
-  return index < plan.inputs.size() ? plan.inputs[index] : at(plan.outputs, index - plan.inputs.size());
+  if (among == Among::kInputs) return at(program.inputs, index);
+  if (among == Among::kOutputs) return at(program.outputs, index);
+  return index < program.inputs.size() ? program.inputs[index] : at(program.outputs, index - program.inputs.size());
 }
 
 aclnnStatus set_address(const char* function, Among among, aclOpExecutor* executor, size_t index,
@@ -32,12 +32,13 @@ aclnnStatus set_address(const char* function, Among among, aclOpExecutor* execut
     if (!tensor) return null_argument("tensor", Code::kInnerNullPointer);
     const PlanReference plan = PlanReference::find(executor);
     if (!plan) return not_an_executor(executor, Code::kInvalid);
-    const int32_t at = address_of(*plan, among, index);
+    const Program& program = *plan->program;
+    const int32_t at = address_of(program, among, index);
     if (at < 0)
       return {Code::kInvalid,
-              cat("index must satisfy: counts a tensor that phase one of ", plan->function, " was given; it is ", index,
-                  " of ", plan->inputs.size(), " inputs and ", plan->outputs.size(), " outputs")};
-    plan->addresses[static_cast<size_t>(at)].data = addr;
+              cat("index must satisfy: counts a tensor that phase one of ", program.function, " was given; it is ",
+                  index, " of ", program.inputs.size(), " inputs and ", program.outputs.size(), " outputs")};
+    plan->addresses[static_cast<size_t>(at)] = addr;
     return {};
   });
 }
@@ -50,8 +51,8 @@ aclnnStatus set_list_address(const char* function, aclOpExecutor* executor, size
     if (!tensors) return null_argument("tensors", Code::kInnerNullPointer);
     const PlanReference plan = PlanReference::find(executor);
     if (!plan) return not_an_executor(executor, Code::kInvalid);
-    return {Code::kInvalid, cat("irIndex must satisfy: counts a tensor list that phase one of ", plan->function,
-                                " was given; it is ", list_index, " and there are none")};
+    return {Code::kInvalid, cat("irIndex must satisfy: counts a tensor list that phase one of ",
+                                plan->program->function, " was given; it is ", list_index, " and there are none")};
   });
 }
 

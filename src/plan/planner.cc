@@ -14,8 +14,8 @@ Pool<Plan>& plans() {
 }
 
 int32_t Planner::add_parameter(const char* name, const aclTensor& tensor) {
-  const auto index = static_cast<int32_t>(plan_.addresses.size());
-  plan_.addresses.push_back({name, tensor.data, size_of(tensor) > 0});
+  const auto index = static_cast<int32_t>(program_.parameters.size());
+  program_.parameters.push_back({name, size_of(tensor) > 0});
   known_[known_count_++] = {&tensor, {index, tensor.offset * static_cast<int64_t>(size_of(tensor.dtype))}};
   return index;
 }
@@ -24,11 +24,11 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
                        const aclTensor* const* tensors, size_t n) {
   if (!status_.ok()) return;
   constexpr size_t kAlign = alignof(std::max_align_t);
-  const size_t at = (plan_.arguments.size() + kAlign - 1) / kAlign * kAlign;
-  plan_.arguments.resize(at);
+  const size_t at = (program_.arguments.size() + kAlign - 1) / kAlign * kAlign;
+  program_.arguments.resize(at);
   const auto* from = static_cast<const std::byte*>(args);
-  plan_.arguments.insert(plan_.arguments.end(), from, from + bytes);
-  const size_t first = plan_.operands.size();
+  program_.arguments.insert(program_.arguments.end(), from, from + bytes);
+  const size_t first = program_.operands.size();
   for (size_t k = 0; k < n; ++k) {
     // Newest first: a staged copy is known by its own tensor.
     size_t i = known_count_;
@@ -37,10 +37,10 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
       status_ = {Code::kInner, "an operand of a launch is not a parameter of the call"};
       return;
     }
-    plan_.operands.push_back(known_[i - 1].at);
-    plan_.bytes += static_cast<uint64_t>(size_of(*tensors[k])) * size_of(tensors[k]->dtype);
+    program_.operands.push_back(known_[i - 1].at);
+    program_.bytes += static_cast<uint64_t>(size_of(*tensors[k])) * size_of(tensors[k]->dtype);
   }
-  plan_.steps.push_back(
+  program_.steps.push_back(
       {call, function, static_cast<uint32_t>(at), static_cast<uint32_t>(first), static_cast<uint32_t>(n)});
 }
 
@@ -51,9 +51,9 @@ const aclTensor* Planner::stage(const aclTensor& input) {
   copy->offset = 0;
   copy->data = nullptr;
   const aclTensor* staged = copy.get();
-  known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(plan_.workspace)}};
+  known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(program_.workspace)}};
   const uint64_t bytes = static_cast<uint64_t>(size_of(input)) * size_of(input.dtype);
-  plan_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;
+  program_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;
   staged_.push_back(std::move(copy));
   const std::array<const aclTensor*, 2> tensors{staged, &input};
   launch(kCopy, {.points = iterate<2>(tensors), .item = static_cast<int64_t>(size_of(input.dtype))}, tensors);
@@ -61,7 +61,7 @@ const aclTensor* Planner::stage(const aclTensor& input) {
 }
 
 void Planner::no_kernel(std::string_view name) {
-  if (status_.ok()) status_ = {Code::kNoKernel, cat("the device ", plan_.backend->name(), " has no kernel ", name)};
+  if (status_.ok()) status_ = {Code::kNoKernel, cat("the device ", program_.backend->name(), " has no kernel ", name)};
 }
 
 namespace detail {
@@ -80,9 +80,7 @@ int32_t fail_with_exception(const char* function) noexcept {
   }
 }
 
-Status backend_for_planning(Backend*& backend) {
-  backend = planning_backend();
-  if (backend) return {};
+Status no_device() {
   return {Code::kRuntime, "there is no device to plan for", "see DESCEND_DEVICE and ASCEND_RT_VISIBLE_DEVICES"};
 }
 

@@ -11,8 +11,10 @@
 #include "src/base/report.h"
 #include "src/device/device.h"
 #include "src/plan/plan.h"
+#include "src/plan/recall.h"
 #include "src/plan/reference_plan.h"
 #include "src/plan/spec.h"
+#include "src/runtime/context.h"
 #include "src/tensor/overlap.h"
 
 namespace descend {
@@ -21,7 +23,7 @@ namespace descend {
 // steps without error handling.
 class Planner {
  public:
-  Planner(Plan& plan, const KernelTable& kernels) : plan_(plan), kernels_(kernels) {}
+  Planner(Program& program, const KernelTable& kernels) : program_(program), kernels_(kernels) {}
 
   // A tensor parameter of the call, in the API's order.
   int32_t add_parameter(const char* name, const aclTensor& tensor);
@@ -52,7 +54,7 @@ class Planner {
   void add_step(Step::Call call, void (*function)(), const void* args, size_t bytes, const aclTensor* const* tensors,
                 size_t n);
 
-  Plan& plan_;
+  Program& program_;
   const KernelTable& kernels_;
   Status status_;
   Known known_[kMaxOperands];
@@ -73,7 +75,8 @@ class NewPlan {
   NewPlan& operator=(const NewPlan&) = delete;
   Plan& operator*() const { return *plan_; }
   Plan* operator->() const { return plan_; }
-  aclOpExecutor* publish() {
+  aclOpExecutor* publish(std::shared_ptr<const Program> program) {
+    plan_->program = std::move(program);
     plan_->references.store(1, std::memory_order_relaxed);
     return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
   }
@@ -87,18 +90,35 @@ namespace detail {
 int32_t fail(const char* function, const Status& status) noexcept;
 // What an exception in phase one or two means.  Call from a catch block.
 int32_t fail_with_exception(const char* function) noexcept;
-// The backend to plan for, or why there is none.
-Status backend_for_planning(Backend*& backend);
+Status no_device();
 
-// Registers the tensor parameters.
-template <class P> void add_parameters(const Spec<P>& spec, const P& p, Planner& planner, Plan& plan) {
-  for (const auto& in : spec.inputs()) plan.inputs.push_back(planner.add_parameter(in.name, *(p.*in.field)));
+// The program of a call that was checked.
+template <class Op> Status make_program(const typename Op::Params& params, const Extents& extents, Program& program) {
+  const auto& spec = Op::spec();
+  program.function = spec.function();
+  Planner planner(program, program.backend->kernels());
+  for (const auto& in : spec.inputs()) program.inputs.push_back(planner.add_parameter(in.name, *(params.*in.field)));
   for (const auto& out : spec.outputs()) {
     size_t k = 0;  // one that is also an input has its address already
     while (k < spec.inputs().size() && spec.inputs()[k].field != out.field) ++k;
-    plan.outputs.push_back(k < spec.inputs().size() ? plan.inputs[k]
-                                                    : planner.add_parameter(out.name, *(p.*out.field)));
+    program.outputs.push_back(k < spec.inputs().size() ? program.inputs[k]
+                                                       : planner.add_parameter(out.name, *(params.*out.field)));
   }
+  if (program.backend->runs_reference()) {
+    program.reference = reference_of<Op>(params);
+    return {};
+  }
+  auto p = params;
+  for_each_overlapped_input(spec, params, extents, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
+  Op::plan(p, planner);
+  return planner.status();
+}
+
+template <class P> void take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
+  size_t n = 0;
+  for (const auto& in : spec.inputs()) addresses[n++] = (p.*in.field)->data;
+  for (const auto& out : spec.outputs())
+    if (!spec.is_input(out)) addresses[n++] = (p.*out.field)->data;
 }
 
 }  // namespace detail
@@ -110,25 +130,27 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
   try {
     if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
     if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
-    Extents extents;
-    if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
-    Backend* backend = nullptr;
-    if (Status s = detail::backend_for_planning(backend); !s.ok()) return detail::fail(spec.function(), s);
+    Backend* const backend = planning_backend();
+    const Circumstances now{&environment(), backend};
     NewPlan made;
-    made->function = spec.function();
-    made->backend = backend;
-    Planner planner(*made, backend->kernels());
-    detail::add_parameters(spec, params, planner, *made);
-    if (backend->runs_reference()) {
-      made->reference = reference_of<Op>(params);
-    } else {
-      auto p = params;
-      for_each_overlapped_input(spec, params, extents, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
-      Op::plan(p, planner);
+    auto* const memory = recall<Op>();
+    std::shared_ptr<const Program> program;
+    if (memory) program = memory->find(params, now, made->addresses);
+    if (!program) {
+      Extents extents;
+      if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
+      if (!backend) return detail::fail(spec.function(), detail::no_device());
+      const auto fresh = std::make_shared<Program>();
+      fresh->backend = backend;
+      if (Status s = detail::make_program<Op>(params, extents, *fresh); !s.ok())
+        return detail::fail(spec.function(), s);
+      program = fresh;
+      detail::take_addresses(spec, params, made->addresses);
+      // Staging depends on the addresses.
+      if (memory && program->workspace == 0) memory->keep(params, now, extents, program);
     }
-    if (!planner.status().ok()) return detail::fail(spec.function(), planner.status());
-    *workspaceSize = made->workspace;
-    *executor = made.publish();
+    *workspaceSize = program->workspace;
+    *executor = made.publish(std::move(program));
     return 0;
   } catch (...) {
     return detail::fail_with_exception(spec.function());

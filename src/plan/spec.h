@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "src/base/status.h"
 #include "src/base/text.h"
 #include "src/plan/objects.h"
+#include "src/plan/plan.h"
 #include "src/plan/rules.h"
 #include "src/tensor/overlap.h"
 #include "src/tensor/tensor.h"
@@ -57,6 +59,7 @@ template <class P, class Field, class... Rules> struct TypedRow {
   std::tuple<Rules...> rules;
 
   static constexpr bool is_pointer = std::is_pointer_v<Field>;
+  using Kept = std::remove_cv_t<std::remove_pointer_t<Field>>;  // what is remembered of it
   static constexpr bool is_tensor = std::is_same_v<Field, const aclTensor*>;
 
   bool usable(const P& p) const {
@@ -73,6 +76,15 @@ template <class P, class Field, class... Rules> struct TypedRow {
         return true;
     };
     return std::apply([&](const auto&... rule) { return (one(rule) && ...); }, rules);
+  }
+
+  void keep(const P& p, Kept& kept) const { kept = value(p); }
+  // Whether the parameter is what was kept, but for a tensor's address.
+  bool like(const P& p, const Kept& kept) const {
+    if constexpr (is_pointer)
+      return usable(p) && alike(*(p.*field), kept);
+    else
+      return p.*field == kept;
   }
 
   Row<P> erased() const {
@@ -164,8 +176,68 @@ Status well_formed(const char* parameter, const aclTensor& t, bool is_written);
 const char* name_of(Direction direction);
 }  // namespace detail
 
-inline constexpr int kMaxTensors = 12;  // parameters of one operator
 using Extents = std::array<Extent, kMaxTensors>;
+
+// The parameters of one call, to compare another with.
+template <class P> class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual void keep(const P& p) = 0;
+  virtual bool holds(const P& p) const = 0;
+};
+
+// The rows with their types: what is done on every call.
+template <class P> class Table {
+ public:
+  virtual ~Table() = default;
+  // Whether every rule holds; then `extents` says where each tensor parameter lies.
+  virtual bool holds(const P& p, Extents& extents) const = 0;
+  virtual std::unique_ptr<Memory<P>> make_memory() const = 0;
+};
+
+template <class P, class... Rows> class MemoryOf final : public Memory<P> {
+ public:
+  explicit MemoryOf(const std::tuple<Rows...>& rows) : rows_(rows) {}
+  void keep(const P& p) override {
+    each([&](const auto& row, auto& kept) { return row.keep(p, kept), true; }, kept_);
+  }
+  bool holds(const P& p) const override {
+    return each([&](const auto& row, const auto& kept) { return row.like(p, kept); }, kept_);
+  }
+
+ private:
+  template <class Body, class Kept> bool each(const Body& body, Kept& kept) const {
+    return [&]<size_t... i>(std::index_sequence<i...>) { return (body(std::get<i>(rows_), std::get<i>(kept)) && ...); }
+    (std::index_sequence_for<Rows...>());
+  }
+  const std::tuple<Rows...>& rows_;
+  std::tuple<typename Rows::Kept...> kept_;
+};
+
+template <class P, class... Rows> class TableOf final : public Table<P> {
+ public:
+  explicit TableOf(Rows... rows) : rows_(std::move(rows)...) {}
+  bool holds(const P& p, Extents& extents) const override {
+    return std::apply([&](const auto&... row) { return hold(p, extents, row...); }, rows_);
+  }
+  std::unique_ptr<Memory<P>> make_memory() const override { return std::make_unique<MemoryOf<P, Rows...>>(rows_); }
+
+ private:
+  static bool hold(const P& p, Extents& extents, const Rows&... row) {
+    static_assert((Rows::is_tensor + ...) <= kMaxTensors);
+    size_t tensor = 0;
+    const auto measured = [&](const auto& r) {
+      if constexpr (std::remove_cvref_t<decltype(r)>::is_tensor)
+        return measure(*(p.*r.field), r.direction != Direction::kIn, extents[tensor++]);
+      else
+        return true;
+    };
+    return (row.usable(p) && ...) && (row.template holds<Stage::kRank>(p) && ...) &&
+           (row.template holds<Stage::kDtype>(p) && ...) && (measured(row) && ...) &&
+           (row.template holds<Stage::kShape>(p) && ...) && (row.template holds<Stage::kValue>(p) && ...);
+  }
+  const std::tuple<Rows...> rows_;
+};
 
 template <class P> class Spec {
  public:
@@ -182,9 +254,7 @@ template <class P> class Spec {
         summary_(summary),
         products_(std::move(products)),
         rows_{rows.erased()...},
-        all_hold_([rows = std::tuple(rows...)](const P& p, Extents& extents) {
-          return std::apply([&](const auto&... row) { return hold(p, extents, row...); }, rows);
-        }) {
+        table_(std::make_unique<TableOf<P, Rows...>>(std::move(rows)...)) {
     for (Product product : products_) product_mask_ |= 1u << static_cast<int>(product);
     int extent = 0;
     for (Row<P>& row : rows_) {
@@ -204,7 +274,7 @@ template <class P> class Spec {
   Status check(const P& p, Extents& extents) const {
     if (!(product_mask_ >> static_cast<int>(current_product()) & 1u))
       return detail::not_on_this_product(function_, products_);
-    if (all_hold_(p, extents)) return {};
+    if (table_->holds(p, extents)) return {};
     return diagnose(p);
   }
 
@@ -226,23 +296,15 @@ template <class P> class Spec {
   // Tensor parameters in the API's order; one that is both appears in both.
   const std::vector<TensorParameter>& inputs() const { return inputs_; }
   const std::vector<TensorParameter>& outputs() const { return outputs_; }
+  bool is_input(const TensorParameter& output) const {
+    for (const TensorParameter& in : inputs_)
+      if (in.field == output.field) return true;
+    return false;
+  }
+  std::unique_ptr<Memory<P>> make_memory() const { return table_->make_memory(); }
 
  private:
-  template <class... Rows> static bool hold(const P& p, Extents& extents, const Rows&... row) {
-    static_assert((Rows::is_tensor + ...) <= kMaxTensors);
-    int tensor = 0;
-    const auto measured = [&](const auto& r) {
-      if constexpr (std::remove_cvref_t<decltype(r)>::is_tensor)
-        return measure(*(p.*r.field), r.direction != Direction::kIn, extents[static_cast<size_t>(tensor++)]);
-      else
-        return true;
-    };
-    return (row.usable(p) && ...) && (row.template holds<Stage::kRank>(p) && ...) &&
-           (row.template holds<Stage::kDtype>(p) && ...) && (measured(row) && ...) &&
-           (row.template holds<Stage::kShape>(p) && ...) && (row.template holds<Stage::kValue>(p) && ...);
-  }
-
-  // Which rule a call breaks, in the order hold() looks at them.
+  // Which rule a call breaks, in the order the table looks at them.
   Status diagnose(const P& p) const {
     for (const Row<P>& row : rows_)
       if (!row.present(p)) return detail::missing(row.name);
@@ -278,7 +340,7 @@ template <class P> class Spec {
   std::vector<Product> products_;
   uint32_t product_mask_ = 0;
   std::vector<Row<P>> rows_;
-  std::function<bool(const P&, Extents&)> all_hold_;
+  std::unique_ptr<const Table<P>> table_;
   std::vector<TensorParameter> inputs_, outputs_;
 };
 

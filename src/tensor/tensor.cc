@@ -2,6 +2,8 @@
 // Shapes and texts of tensors.
 #include "src/tensor/tensor.h"
 
+#include <bit>
+
 #include "src/base/text.h"
 
 namespace descend {
@@ -66,6 +68,20 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b) {
   }
   return out;
 }
+
+bool alike(const aclTensor& a, const aclTensor& b) {
+  return a.dtype == b.dtype && a.format == b.format && a.offset == b.offset && a.shape == b.shape &&
+         a.strides == b.strides;
+}
+
+bool alike(const aclScalar& a, const aclScalar& b) {
+  // By bits: -0 is not 0, and a NaN is itself.
+  const auto bits = [](double v) { return std::bit_cast<uint64_t>(v); };
+  return a.dtype == b.dtype && bits(a.real) == bits(b.real) && bits(a.imaginary) == bits(b.imaginary) &&
+         a.integer == b.integer;
+}
+
+bool alike(const aclIntArray& a, const aclIntArray& b) { return a.values == b.values; }
 
 float as_float(const aclScalar& s) {
   // Integers go to float in one rounding, not through double.

@@ -74,6 +74,11 @@ std::string describe(const aclIntArray& a);
 float as_float(const aclScalar& s);
 double as_double(const aclScalar& s);
 
+// Whether two tensors differ in their addresses at most, two scalars or arrays not at all.
+bool alike(const aclTensor& a, const aclTensor& b);
+bool alike(const aclScalar& a, const aclScalar& b);
+bool alike(const aclIntArray& a, const aclIntArray& b);
+
 // The common shape of two shapes aligned at their last dimension; empty when there is none.
 std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 
