@@ -71,6 +71,7 @@ TEST_F(SameBits, for_any_length) {
     for (int64_t first : {0, 1, 3})  // any alignment
       for (int64_t n = 1; n + first <= 70; ++n) {
         Tensor some(dtype, {n});
+        some.upload();
         const int64_t shape[] = {n};
         aclTensor* part = aclCreateTensor(shape, 1, static_cast<aclDataType>(dtype), nullptr, 16 + first, ACL_FORMAT_ND,
                                           shape, 1, self.device_data());

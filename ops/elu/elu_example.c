@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "acl/acl.h"
 #include "aclnnop/aclnn_elu.h"
@@ -20,12 +19,6 @@ static void check(int status, const char* function) {
   exit(1);
 }
 
-static double microseconds(void) {
-  struct timespec now;
-  timespec_get(&now, TIME_UTC);
-  return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
-}
-
 /* A tensor of four floats in device memory. */
 static aclTensor* make_tensor(const float* values, void** memory) {
   const int64_t shape[] = {2, 2};
@@ -35,14 +28,23 @@ static aclTensor* make_tensor(const float* values, void** memory) {
   return aclCreateTensor(shape, 2, ACL_FLOAT, NULL, 0, ACL_FORMAT_ND, shape, 2, *memory);
 }
 
-/* Runs phase two with the workspace phase one asked for, and waits. */
+typedef struct {
+  aclrtStream stream;
+  aclrtEvent begin, end; /* around the call that is being timed */
+} Session;
+
+/* Runs phase two with the workspace phase one asked for, and waits.  Returns the microseconds since `begin`. */
 typedef aclnnStatus (*PhaseTwo)(void*, uint64_t, aclOpExecutor*, aclrtStream);
-static void run(const char* name, PhaseTwo phase_two, uint64_t size, aclOpExecutor* executor, aclrtStream stream) {
+static double run(const Session* s, const char* name, PhaseTwo phase_two, uint64_t size, aclOpExecutor* executor) {
   void* workspace = NULL;
+  float milliseconds;
   if (size > 0) check(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-  check(phase_two(workspace, size, executor, stream), name);
-  check(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
+  check(phase_two(workspace, size, executor, s->stream), name);
+  check(aclrtRecordEvent(s->end, s->stream), "aclrtRecordEvent");
+  check(aclrtSynchronizeStream(s->stream), "aclrtSynchronizeStream");
+  check(aclrtEventElapsedTime(&milliseconds, s->begin, s->end), "aclrtEventElapsedTime");
   if (workspace) check(aclrtFree(workspace), "aclrtFree");
+  return milliseconds * 1000.0;
 }
 
 /* Copies a result back, prints it and compares it.  Returns whether it is right. */
@@ -61,15 +63,14 @@ static int show(const char* name, void* memory, const double* expected, double t
 
 int main(void) {
   const float x[kCount] = {-2, -1, 0, 1}, gradient[kCount] = {1, 2, 3, 4};
-  double value[kCount], slope[kCount];
+  double value[kCount], slope[kCount], took;
   float one = 1;
   void *x_memory, *out_memory, *gradient_memory, *result_memory;
   aclTensor *self, *out, *gradOutput, *gradInput;
   aclScalar* number;
-  aclrtStream stream;
+  Session s;
   aclOpExecutor* executor;
   uint64_t size;
-  double start;
   int i, correct;
 
   for (i = 0; i < kCount; ++i) {
@@ -78,29 +79,31 @@ int main(void) {
   }
   check(aclInit(NULL), "aclInit");
   check(aclrtSetDevice(0), "aclrtSetDevice");
-  check(aclrtCreateStream(&stream), "aclrtCreateStream");
+  check(aclrtCreateStream(&s.stream), "aclrtCreateStream");
+  check(aclrtCreateEvent(&s.begin), "aclrtCreateEvent");
+  check(aclrtCreateEvent(&s.end), "aclrtCreateEvent");
   self = make_tensor(x, &x_memory);
   out = make_tensor(x, &out_memory);
   gradOutput = make_tensor(gradient, &gradient_memory);
   gradInput = make_tensor(x, &result_memory);
   number = aclCreateScalar(&one, ACL_FLOAT); /* alpha, scale and inputScale */
 
-  start = microseconds();
+  check(aclrtRecordEvent(s.begin, s.stream), "aclrtRecordEvent");
   check(aclnnEluGetWorkspaceSize(self, number, number, number, out, &size, &executor), "aclnnEluGetWorkspaceSize");
-  run("aclnnElu", aclnnElu, size, executor, stream);
-  correct = show("aclnnElu", out_memory, value, microseconds() - start);
+  took = run(&s, "aclnnElu", aclnnElu, size, executor);
+  correct = show("aclnnElu", out_memory, value, took);
 
-  start = microseconds();
+  check(aclrtRecordEvent(s.begin, s.stream), "aclrtRecordEvent");
   check(aclnnEluBackwardGetWorkspaceSize(gradOutput, number, number, number, false, self, gradInput, &size, &executor),
         "aclnnEluBackwardGetWorkspaceSize");
-  run("aclnnEluBackward", aclnnEluBackward, size, executor, stream);
-  correct &= show("aclnnEluBackward", result_memory, slope, microseconds() - start);
+  took = run(&s, "aclnnEluBackward", aclnnEluBackward, size, executor);
+  correct &= show("aclnnEluBackward", result_memory, slope, took);
 
-  start = microseconds();
+  check(aclrtRecordEvent(s.begin, s.stream), "aclrtRecordEvent");
   check(aclnnInplaceEluGetWorkspaceSize(self, number, number, number, &size, &executor),
         "aclnnInplaceEluGetWorkspaceSize");
-  run("aclnnInplaceElu", aclnnInplaceElu, size, executor, stream);
-  correct &= show("aclnnInplaceElu", x_memory, value, microseconds() - start);
+  took = run(&s, "aclnnInplaceElu", aclnnInplaceElu, size, executor);
+  correct &= show("aclnnInplaceElu", x_memory, value, took);
 
   aclDestroyTensor(self);
   aclDestroyTensor(out);
@@ -111,7 +114,9 @@ int main(void) {
   aclrtFree(out_memory);
   aclrtFree(gradient_memory);
   aclrtFree(result_memory);
-  check(aclrtDestroyStream(stream), "aclrtDestroyStream");
+  check(aclrtDestroyEvent(s.begin), "aclrtDestroyEvent");
+  check(aclrtDestroyEvent(s.end), "aclrtDestroyEvent");
+  check(aclrtDestroyStream(s.stream), "aclrtDestroyStream");
   check(aclrtResetDevice(0), "aclrtResetDevice");
   check(aclFinalize(), "aclFinalize");
   return correct ? 0 : 1;

@@ -2,6 +2,7 @@
 // Element types: the run-time tag (DataType), the C++ type behind it, and `visit`, the one way from the first to the
 // second.
 #pragma once
+#include <array>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -94,12 +95,22 @@ template <class... Ts> std::string names(Dtypes<Ts...>) {
   return s;
 }
 
+namespace detail {
+// By number, for every dtype that a C++ type here stands for.
+inline constexpr auto kItemSizes = [] {
+  std::array<uint8_t, 64> sizes{};
+  for (int32_t t = 0; t < static_cast<int32_t>(sizes.size()); ++t) {
+    const auto take = [&]<class T> { sizes[static_cast<size_t>(t)] = sizeof(T); };
+    visit(Reals{}, DataType{t}, take) || visit(Complexes{}, DataType{t}, take);
+  }
+  return sizes;
+}();
+}  // namespace detail
+
 // Bytes of one element; 0 for a dtype that no C++ type here stands for.
 constexpr size_t size_of(DataType t) {
-  size_t n = 0;
-  const auto take = [&]<class T> { n = sizeof(T); };
-  visit(Reals{}, t, take) || visit(Complexes{}, t, take);
-  return n;
+  const auto number = static_cast<uint32_t>(t);
+  return number < detail::kItemSizes.size() ? detail::kItemSizes[number] : 0;
 }
 
 constexpr bool is_complex(DataType t) { return Complexes::contains(t); }

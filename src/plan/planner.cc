@@ -25,8 +25,9 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
   if (!status_.ok()) return;
   constexpr size_t kAlign = alignof(std::max_align_t);
   const size_t at = (plan_.arguments.size() + kAlign - 1) / kAlign * kAlign;
-  plan_.arguments.resize(at + bytes);
-  std::memcpy(plan_.arguments.data() + at, args, bytes);
+  plan_.arguments.resize(at);
+  const auto* from = static_cast<const std::byte*>(args);
+  plan_.arguments.insert(plan_.arguments.end(), from, from + bytes);
   const size_t first = plan_.operands.size();
   for (size_t k = 0; k < n; ++k) {
     // Newest first: a staged copy is known by its own tensor.

@@ -31,6 +31,15 @@ class SumSearch {
   explicit SumSearch(std::vector<Term> terms) : terms_(std::move(terms)) {
     std::erase_if(terms_, [](const Term& t) { return t.most == 0; });
     std::sort(terms_.begin(), terms_.end(), [](const Term& a, const Term& b) { return a.step > b.step; });
+    // Equal steps are one: i + j steps.
+    size_t kept = 0;
+    for (size_t i = 0; i < terms_.size(); ++i) {
+      if (kept > 0 && terms_[kept - 1].step == terms_[i].step)
+        terms_[kept - 1].most += terms_[i].most;
+      else
+        terms_[kept++] = terms_[i];
+    }
+    terms_.resize(kept);
     rest_.assign(terms_.size() + 1, 0);
     divisor_.assign(terms_.size() + 1, 0);
     for (size_t i = terms_.size(); i-- > 0;) {
@@ -97,8 +106,9 @@ bool overlaps_itself(const aclTensor& t) {
   };
   Dim dims[kMaxRank];
   int n = 0;
+  for (int64_t d : t.shape)
+    if (d == 0) return false;
   for (size_t k = 0; k < t.shape.size(); ++k) {
-    if (t.shape[k] == 0) return false;
     if (t.shape[k] == 1) continue;
     if (t.strides[k] == 0) return true;
     const uint64_t step = t.strides[k] < 0 ? -static_cast<uint64_t>(t.strides[k]) : static_cast<uint64_t>(t.strides[k]);

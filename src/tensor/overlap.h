@@ -9,8 +9,7 @@ namespace descend {
 
 // The bytes a view reaches, [begin, end) as addresses; a view without elements reaches none.
 struct Extent {
-  int64_t begin = 0;
-  int64_t end = 0;
+  int64_t begin, end;
 };
 
 // False when the view cannot be used: a shape without a count, an element whose address cannot be computed without

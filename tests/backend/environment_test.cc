@@ -52,6 +52,7 @@ TEST(EnvironmentTest, every_variable_is_read) {
                                    {"ASCEND_GLOBAL_LOG_LEVEL", "4"}, {"ASCEND_SLOG_PRINT_TO_STDOUT", "1"}};
   const Environment wanted{.device = "reference",
                            .soc = "Ascend310",
+                           .product = Product::kAtlas300,
                            .extensions = "a,b",
                            .backend_path = "/x:/y",
                            .cpu_target = "NEON",

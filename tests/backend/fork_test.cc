@@ -73,6 +73,7 @@ TEST_F(ForkTest, a_child_of_a_busy_process_ends_and_can_use_the_same_objects) {
   const auto event = device.make_event();
   ASSERT_TRUE(stream->record(*event).ok());
   EXPECT_EQ(code_of_child([] { return true; }), 0);
+  EXPECT_EQ(code_of_child([] { return parallel_width() == 1; }), 0) << "oneTBB's threads are not there";
   EXPECT_EQ(code_of_child([&] { return device_works(device, *stream) && !ran_queued; }), 0);
   EXPECT_EQ(code_of_child([&] { return stream->idle() && event->synchronize(kForEver).ok(); }), 0)
       << "the parent's work is not waited for";

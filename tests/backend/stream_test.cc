@@ -238,6 +238,8 @@ TEST_F(CpuStreamTest, the_end_of_a_stream_ends_its_waits) {
   ASSERT_TRUE(waiting->wait(*event, kForEver).ok());
   ASSERT_TRUE(waiting->record(*after).ok());
   EXPECT_FALSE(event->waits_done());
+  // Time for the thread to fall asleep in the wait, which is the harder case; earlier it is right too.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   waiting.reset();
   EXPECT_TRUE(after->synchronize(kForEver).ok());
   EXPECT_TRUE(event->waits_done());

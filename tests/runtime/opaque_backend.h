@@ -51,6 +51,12 @@ class Windows {
   std::map<void*, Window> windows_;
 };
 
+// As some devices do, these copy no ranges that overlap.
+inline Status apart(const void* to, const void* from, size_t bytes) {
+  const auto *a = static_cast<const std::byte*>(to), *b = static_cast<const std::byte*>(from);
+  return a < b + bytes && b < a + bytes ? Status(Code::kInternal, "the ranges overlap") : Status();
+}
+
 class OpaqueStream final : public Stream {
  public:
   OpaqueStream(std::unique_ptr<Stream> stream, const Windows& windows)
@@ -59,6 +65,7 @@ class OpaqueStream final : public Stream {
   Status submit(std::function<Status()> work) override { return stream_->submit(std::move(work)); }
   Status call_host(std::function<void()> function) override { return stream_->call_host(std::move(function)); }
   Status copy(void* to, const void* from, size_t bytes) override {
+    if (Status s = apart(to, from, bytes); !s.ok()) return s;
     return stream_->copy(windows_.real(to), windows_.real(from), bytes);
   }
   Status fill(void* at, uint8_t byte, size_t bytes) override { return stream_->fill(windows_.real(at), byte, bytes); }
@@ -83,6 +90,7 @@ class OpaqueDevice final : public Device {
   void* allocate_host(size_t bytes) override { return device_.allocate_host(bytes); }
   void free_host(void* memory) override { device_.free_host(memory); }
   Status copy(void* to, const void* from, size_t bytes) override {
+    if (Status s = apart(to, from, bytes); !s.ok()) return s;
     return device_.copy(windows_.real(to), windows_.real(from), bytes);
   }
   Status fill(void* at, uint8_t byte, size_t bytes) override { return device_.fill(windows_.real(at), byte, bytes); }

@@ -24,22 +24,42 @@ std::vector<std::shared_ptr<Queue>>& all_queues() {
   return queues;
 }
 
+// Made before there is any work, so that running out of memory can be said without memory.
+const Status& no_memory() {
+  static const Status& status = *new Status(Code::kOutOfMemory, "work on a stream ran out of memory");
+  return status;
+}
+
+// For the exception that is being handled.
+Status failure_of_exception() noexcept {
+  try {
+    try {
+      throw;
+    } catch (const std::bad_alloc&) {
+      return no_memory();
+    } catch (const std::exception& e) {
+      return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
+    } catch (...) {
+      return {Code::kInternal, "work on a stream threw an exception"};
+    }
+  } catch (...) {
+    return no_memory();
+  }
+}
+
 // No exception leaves a task: there is nobody above it to catch one.
 template <class Work> Status guarded(const Work& work) {
   try {
     return work();
-  } catch (const std::bad_alloc&) {
-    return {Code::kOutOfMemory, "work on a stream ran out of memory"};
-  } catch (const std::exception& e) {
-    return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
   } catch (...) {
-    return {Code::kInternal, "work on a stream threw an exception"};
+    return failure_of_exception();
   }
 }
 
 }  // namespace
 
 std::shared_ptr<Queue> Queue::make() {
+  no_memory();
   auto queue = std::make_shared<Queue>();
   queue->self_ = queue;
   const std::lock_guard lock(device_lock());
