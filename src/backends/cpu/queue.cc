@@ -2,6 +2,7 @@
 // Running tasks in order.
 #include "src/backends/cpu/queue.h"
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -51,6 +52,8 @@ Status failure_of_exception() noexcept {
 template <class Work> Status guarded(const Work& work) {
   try {
     return work();
+  } catch (abi::__forced_unwind&) {
+    throw;  // pthread_exit and pthread_cancel: swallowing it would abort
   } catch (...) {
     return failure_of_exception();
   }
@@ -116,7 +119,13 @@ bool Queue::run_front(Lock& lock) {
     tasks_.pop_front();
     const bool drop = dropping() && !task.always;
     lock.unlock();
-    if (task.work && !drop) status = guarded(task.work);
+    try {
+      if (task.work && !drop) status = guarded(task.work);
+    } catch (abi::__forced_unwind&) {  // the program ends this thread: the task is over all the same
+      task = {};
+      end(lock, {});
+      throw;
+    }
     // What the task holds is let go before it counts as done, and without the lock.
   }
   return end(lock, std::move(status));
@@ -146,6 +155,7 @@ bool Queue::try_run(FunctionRef<Status()> work) {
 Status Queue::push(Task task) {
   const bool synchronous = environment().synchronous;
   Lock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return {Code::kInvalidHandle, "the stream was destroyed"};
   if (!synchronous && !has_thread_) {
     if (Status s = start_thread(); !s.ok()) return s;
   }
@@ -256,10 +266,19 @@ Status Queue::start_thread() {
 void Queue::run_thread() {
   pthread_setname_np(pthread_self(), "descend-stream");
   Lock lock(mutex_);
-  for (;;) {
-    work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
-    if (tasks_.empty()) break;
-    if (!run_front(lock)) return;
+  try {
+    for (;;) {
+      work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
+      if (tasks_.empty()) break;
+      if (!run_front(lock)) return;
+    }
+  } catch (abi::__forced_unwind&) {
+    // A function of the program ended this thread.  Another goes on, now or with the next task.
+    has_thread_ = false;
+    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) {
+      if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
+    }
+    throw;
   }
   lock.unlock();
   leave_list();
