@@ -134,6 +134,18 @@ template <class T, class Element> HWY_NOINLINE void load_run(const void* from, i
     const hn::ScalableTag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; i + lanes <= n; i += lanes) hn::StoreU(load_as(d, source + i), d, to + i);
+  } else if constexpr (std::is_same_v<T, double> && std::is_same_v<Element, float> && HWY_TARGET != HWY_SCALAR) {
+    const hn::ScalableTag<double> d;
+    const hn::Rebind<float, decltype(d)> half;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, source + i)), d, to + i);
+  } else if constexpr (std::is_same_v<T, double> && !std::is_same_v<Element, float>) {
+    constexpr int64_t kPiece = 64;
+    float piece[kPiece];
+    for (int64_t left = n / kPiece; left > 0; --left, i += kPiece) {
+      load_run<float, Element>(source + i, kPiece, piece);
+      load_run<double, float>(piece, kPiece, to + i);
+    }
   }
   for (; i < n; ++i) to[i] = widen<T>(source[i]);
 }
