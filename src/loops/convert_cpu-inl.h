@@ -144,10 +144,12 @@ template <class T, class Element> HWY_NOINLINE void load_run(const void* from, i
   } else if constexpr (std::is_same_v<T, double>) {
     constexpr int64_t kPiece = 64;
     float piece[kPiece];
-    for (int64_t left = n / kPiece; left > 0; --left, i += kPiece) {
-      load_run<float, Element>(source + i, kPiece, piece);
-      load_run<double, float>(piece, kPiece, to + i);
+    for (; i < n; i += kPiece) {
+      const int64_t count = n - i < kPiece ? n - i : kPiece;
+      load_run<float, Element>(source + i, count, piece);
+      load_run<double, float>(piece, count, to + i);
     }
+    return;
   }
   for (; i < n; ++i) to[i] = widen<T>(source[i]);
 }
