@@ -130,10 +130,26 @@ template <class T> using RoundRun = void (*)(T* run, int64_t n);
 template <class T, class Element> HWY_NOINLINE void load_run(const void* from, int64_t n, T* to) {
   const auto* source = static_cast<const Element*>(from);
   int64_t i = 0;
-  if constexpr (kInRegisters<T, Element>) {
+  if constexpr (HWY_TARGET == HWY_SCALAR) {
+    // One by one, below.
+  } else if constexpr (kInRegisters<T, Element>) {
     const hn::ScalableTag<T> d;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
     for (; i + lanes <= n; i += lanes) hn::StoreU(load_as(d, source + i), d, to + i);
+  } else if constexpr (std::is_same_v<T, double> && std::is_same_v<Element, float>) {
+    const hn::ScalableTag<double> d;
+    const hn::Rebind<float, decltype(d)> half;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, source + i)), d, to + i);
+  } else if constexpr (std::is_same_v<T, double>) {
+    constexpr int64_t kPiece = 64;
+    float piece[kPiece];
+    for (; i < n; i += kPiece) {
+      const int64_t count = n - i < kPiece ? n - i : kPiece;
+      load_run<float, Element>(source + i, count, piece);
+      load_run<double, float>(piece, count, to + i);
+    }
+    return;
   }
   for (; i < n; ++i) to[i] = widen<T>(source[i]);
 }

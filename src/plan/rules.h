@@ -105,6 +105,38 @@ template <class P> auto same_shape(const aclTensor* P::*other) {
       });
 }
 
+// The shape that all of the tensors broadcast to; empty when there is none.
+template <class... Tensors> std::optional<Shape> broadcast_of(const aclTensor& first, const Tensors&... others) {
+  std::optional<Shape> shape = first.shape;
+  ((shape = shape ? broadcast(*shape, others.shape) : std::nullopt), ...);
+  return shape;
+}
+
+// Tensors that broadcast in pairs broadcast together.
+template <class P> auto broadcasts_with(const aclTensor* P::*other) {
+  return detail::relation<Stage::kShape>(
+      "has a shape that broadcasts with {}", other,
+      [=](const aclTensor& t, const P& p) { return broadcast(t.shape, (p.*other)->shape).has_value(); },
+      [=](aclTensor& t, P& p) {
+        // Ones, but for one dimension in which the other tensor must not be 1: shapes of third tensors still fit.
+        t.shape = (p.*other)->shape;
+        bool differs = false;
+        for (int64_t& d : t.shape) d = d != 1 && !std::exchange(differs, differs || d != 1) ? d + 1 : 1;
+        t.strides = row_major(t.shape);
+      });
+}
+
+// Rules of plain numbers.
+template <class T> auto between(T low, T high, const char* words) {
+  return where(
+      words, [=](const T& v, const auto&) { return low <= v && v <= high; }, [=](T& v, auto&) { v = high + 1; });
+}
+// NaN is not.
+template <class T> auto at_least(T low) {
+  return where(
+      cat("is at least ", low), [=](const T& v, const auto&) { return v >= low; }, [=](T& v, auto&) { v = low - 1; });
+}
+
 inline auto converts_to_float() {
   return where<Stage::kDtype>(
       "has a dtype that converts to FLOAT",

@@ -57,29 +57,27 @@ template <int N> bool lies_outside(const Iteration<N>& full, int a, int b) {
   return false;
 }
 
-template <int N> Iteration<N> iterate_views(const std::array<const aclTensor*, N>& tensors) {
-  const Shape& out = tensors[0]->shape;
-  const int out_rank = static_cast<int>(out.size());
-  Iteration<N> full;  // dimensions that are not 1, outermost first
-  for (int i = 0; i < out_rank; ++i) {
-    if (out[i] == 1) continue;
+// The dimensions of `shape` that are not 1, outermost first, with the strides of the tensors, which broadcast to it.
+template <int N> Iteration<N> dimensions_of(const Shape& shape, const std::array<const aclTensor*, N>& tensors) {
+  const int rank = static_cast<int>(shape.size());
+  Iteration<N> full;
+  for (int i = 0; i < rank; ++i) {
+    if (shape[i] == 1) continue;
     const int at = full.rank++;
-    full.extent[at] = out[i];
+    full.extent[at] = shape[i];
     for (int k = 0; k < N; ++k) {
-      const int own = i - out_rank + static_cast<int>(tensors[k]->shape.size());  // aligned at the last dimension
+      const int own = i - rank + static_cast<int>(tensors[k]->shape.size());  // aligned at the last dimension
       full.stride[k][at] = own < 0 || tensors[k]->shape[own] == 1 ? 0 : tensors[k]->strides[own];
     }
   }
+  for (int k = 0; k < N; ++k) full.dtype[k] = tensors[k]->dtype;
+  return full;
+}
 
-  int order[kMaxRank];  // by insertion: stable, and at most 8 dimensions
-  for (int i = 0; i < full.rank; ++i) {
-    int at = i;
-    for (; at > 0 && lies_outside(full, i, order[at - 1]); --at) order[at] = order[at - 1];
-    order[at] = i;
-  }
-
+// The dimensions in the order given, neighbours merged where no operand tells them apart.
+template <int N> Iteration<N> merge(const Iteration<N>& full, const int* order) {
   Iteration<N> merged;
-  for (int k = 0; k < N; ++k) merged.dtype[k] = tensors[k]->dtype;
+  for (int k = 0; k < N; ++k) merged.dtype[k] = full.dtype[k];
   for (int j = 0; j < full.rank; ++j) {
     const int i = order[j], top = merged.rank - 1;
     const uint64_t extent = static_cast<uint64_t>(full.extent[i]);
@@ -91,6 +89,17 @@ template <int N> Iteration<N> iterate_views(const std::array<const aclTensor*, N
     for (int k = 0; k < N; ++k) merged.stride[k][at] = full.stride[k][i];
   }
   return merged;
+}
+
+template <int N> Iteration<N> iterate_views(const std::array<const aclTensor*, N>& tensors) {
+  const Iteration<N> full = dimensions_of<N>(tensors[0]->shape, tensors);
+  int order[kMaxRank];  // by insertion: stable, and at most 8 dimensions
+  for (int i = 0; i < full.rank; ++i) {
+    int at = i;
+    for (; at > 0 && lies_outside(full, i, order[at - 1]); --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  return merge(full, order);
 }
 
 }  // namespace detail
@@ -112,6 +121,21 @@ template <int N> Iteration<N> iterate(const std::array<const aclTensor*, N>& ten
     line.dtype[k] = tensors[k]->dtype;
   }
   return line;
+}
+
+// The points of `shape`, to which the tensors broadcast, in row-major order whatever the layouts: for reductions, whose
+// result depends on the order.  There is no output among the tensors.
+template <int N> Iteration<N> iterate_in_order(const Shape& shape, const std::array<const aclTensor*, N>& tensors) {
+  const Iteration<N> full = detail::dimensions_of<N>(shape, tensors);
+  Iteration<N> empty;
+  empty.rank = 1;
+  for (int k = 0; k < N; ++k) empty.dtype[k] = full.dtype[k];
+  int order[kMaxRank];
+  for (int i = 0; i < full.rank; ++i) {
+    if (full.extent[i] == 0) return empty;
+    order[i] = i;
+  }
+  return detail::merge(full, order);
 }
 
 }  // namespace descend

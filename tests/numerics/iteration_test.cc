@@ -157,5 +157,33 @@ TEST(iterate, visits_exactly_the_points_of_the_output) {
   }
 }
 
+TEST(iterate_in_order, keeps_row_major_order_whatever_the_strides) {
+  const aclTensor transposed = view({3, 4}, {1, 3}), row = view({4}, {1});
+  const auto it = iterate_in_order<2>({3, 4}, {&transposed, &row});
+  ASSERT_EQ(it.rank, 2);
+  EXPECT_EQ(it.extent[0], 3);
+  EXPECT_EQ(it.extent[1], 4);
+  EXPECT_EQ(it.stride[0][0], 1);
+  EXPECT_EQ(it.stride[0][1], 3);
+  EXPECT_EQ(it.stride[1][0], 0);
+  EXPECT_EQ(it.stride[1][1], 1);
+}
+
+TEST(iterate_in_order, merges_neighbours_and_drops_ones) {
+  const aclTensor a = view({2, 1, 3, 4}, {12, 99, 4, 1}), b = view({}, {}, DataType::kFloat16);
+  const auto it = iterate_in_order<2>({2, 1, 3, 4}, {&a, &b});
+  ASSERT_EQ(it.rank, 1);
+  EXPECT_EQ(it.extent[0], 24);
+  EXPECT_EQ(it.stride[0][0], 1);
+  EXPECT_EQ(it.stride[1][0], 0);
+  EXPECT_EQ(it.dtype[1], DataType::kFloat16);
+}
+
+TEST(iterate_in_order, of_an_empty_shape_has_no_points) {
+  const aclTensor a = view({3, 0}, {0, 1}), b = view({1}, {1});
+  EXPECT_EQ((iterate_in_order<2>({3, 0}, {&a, &b}).points()), 0);
+  EXPECT_EQ((iterate_in_order<1>({}, {&b}).points()), 1);
+}
+
 }  // namespace
 }  // namespace descend

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Sums over all points of an Iteration.  Compiled once per SIMD target.
+//
+//   sum<N>(points, data, f)      the sum of f(d, in0, ..., in_{N-1}), terms and sum in double
+//
+// The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
+// iterate_in_order(), on the layout.  A tile of kTile terms is added in kSumLanes columns, the columns as a tree; tiles
+// and then chunks of tiles are added one after the other with compensation.  So the error stays a few ulp of double
+// for any number of terms, next to the sum of their magnitudes.
+#if defined(DESCEND_LOOPS_REDUCE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DESCEND_LOOPS_REDUCE_CPU_INL_H
+#undef DESCEND_LOOPS_REDUCE_CPU_INL_H
+#else
+#define DESCEND_LOOPS_REDUCE_CPU_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "src/backends/cpu/parallel.h"
+#include "src/loops/boxes.h"
+#include "src/loops/convert_cpu-inl.h"
+#include "src/loops/elementwise_cpu-inl.h"
+#include "src/tensor/iteration.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace descend {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+inline constexpr int64_t kSumLanes = 16;    // columns of a tile: what four vectors of any target hold, or a multiple
+inline constexpr int64_t kSumChunks = 256;  // at most: their sums are kept on the stack
+
+// The sum of terms[0, n); n is a multiple of kSumLanes.
+inline double sum_tile(const double* terms, int64_t n) {
+  const hn::CappedTag<double, kSumLanes / 4> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN double column[kSumLanes];
+  for (int64_t j = 0; j < kSumLanes; j += 4 * lanes) {
+    auto a = hn::Zero(d), b = a, c = a, e = a;
+    for (int64_t i = j; i < n; i += kSumLanes) {
+      a = hn::Add(a, hn::LoadU(d, terms + i));
+      b = hn::Add(b, hn::LoadU(d, terms + i + lanes));
+      c = hn::Add(c, hn::LoadU(d, terms + i + 2 * lanes));
+      e = hn::Add(e, hn::LoadU(d, terms + i + 3 * lanes));
+    }
+    hn::StoreU(a, d, column + j);
+    hn::StoreU(b, d, column + j + lanes);
+    hn::StoreU(c, d, column + j + 2 * lanes);
+    hn::StoreU(e, d, column + j + 3 * lanes);
+  }
+  for (int64_t width = kSumLanes / 2; width > 0; width /= 2)
+    for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
+  return column[0];
+}
+
+// A running sum that keeps what its additions lose.
+class CompensatedSum {
+ public:
+  void add(double x) {
+    const double sum = sum_ + x;
+    lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
+    sum_ = sum;
+  }
+  // What infinities and NaNs lose is no number.
+  double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
+
+ private:
+  double sum_ = 0, lost_ = 0;
+};
+
+// The sum of `count` terms.  fill(begin, n, terms) writes n <= kTile of them, from number `begin` on.
+template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
+  if (count == 0) return 0;
+  const int64_t tiles = (count - 1) / kTile + 1;
+  const int64_t per_chunk = std::max(kChunk / kTile, (tiles - 1) / kSumChunks + 1);
+  double sums[kSumChunks];
+  parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
+    HWY_ALIGN double terms[kTile];
+    CompensatedSum sum;
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t n = std::min(kTile, count - tile * kTile);
+      const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
+      fill(tile * kTile, n, terms);
+      std::fill(terms + n, terms + full, 0.0);
+      sum.add(sum_tile(terms, full));
+    }
+    sums[begin / per_chunk] = sum.value();
+  });
+  CompensatedSum sum;
+  for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[chunk]);
+  return sum.value();
+}
+
+// Points [first, first + n) of operand k as doubles, in the order of iteration.
+template <int N>
+void load_points(const Iteration<N>& points, int k, const void* data, int64_t first, int64_t n, double* to) {
+  const LoadRun<double> load = loader<double>(points.dtype[k]);
+  const int64_t size = static_cast<int64_t>(size_of(points.dtype[k]));
+  const auto* base = static_cast<const std::byte*>(data);
+  if (points.rank == 0) return load(base, 1, to);
+  HWY_ALIGN std::byte raw[kTile * sizeof(double)];
+  const int last = points.rank - 1;
+  const int64_t inner = points.extent[last], step = points.stride[k][last];
+  while (n > 0) {
+    int64_t rest = first / inner;
+    const int64_t column = first % inner, run = std::min(inner - column, n);
+    int64_t element = column * step;
+    for (int i = last - 1; i >= 0; rest /= points.extent[i], --i)
+      element += rest % points.extent[i] * points.stride[k][i];
+    const std::byte* at = base + element * size;
+    if (step == 1) {
+      load(at, run, to);
+    } else if (step == 0) {
+      load(at, 1, to);
+      std::fill(to + 1, to + run, *to);
+    } else {
+      const Axes axes = axes_of(1, &run, &step);
+      gather(axes, static_cast<size_t>(size), at, raw);
+      load(raw, run, to);
+    }
+    first += run, n -= run, to += run;
+  }
+}
+
+template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
+  return sum_terms(points.points(), [&](int64_t begin, int64_t n, double* terms) {
+    HWY_ALIGN double tile[N][kTile];
+    Run<double, N + 1> run;
+    run.address[0] = terms;
+    run.advance[0] = -1;
+    for (int k = 0; k < N; ++k) {
+      load_points(points, k, data[k], begin, n, tile[k]);
+      run.address[k + 1] = tile[k];
+      run.advance[k + 1] = -1;
+    }
+    run_contiguous<double>(f, run, 0, n);
+  });
+}
+
+// Stores one number as an element, rounded to the dtype `rounded` first.
+inline void store_number(double v, DataType rounded, DataType dtype, void* to) {
+  if (const RoundRun<double> round = rounder<double>(rounded)) round(&v, 1);
+  storer<double>(dtype)(&v, 1, to);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace descend
+HWY_AFTER_NAMESPACE();
+#endif
