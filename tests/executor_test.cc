@@ -201,6 +201,71 @@ TEST_F(Executor, queued_runs_of_a_repeatable_one_keep_their_addresses_and_outliv
   EXPECT_EQ(aclDestroyTensor(to), 0);
 }
 
+TEST_F(Executor, repeatable_moved_onto_an_overlap_is_refused) {
+  plan();
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor_), 0);
+  ASSERT_EQ(aclSetOutputTensorAddr(executor_, 0, out_.on_device(), static_cast<float*>(in_.device_data()) + 1), 0);
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 161002);
+  expect_text("aclnnElu: out must satisfy: overlaps self only as phase one saw it");
+  // In place is no such overlap.
+  ASSERT_EQ(aclSetOutputTensorAddr(executor_, 0, out_.on_device(), in_.device_data()), 0);
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  in_.download();
+  EXPECT_EQ(in_.get(3), 8);
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+}
+
+TEST_F(Executor, addresses_are_set_for_live_tensors_only) {
+  plan();
+  aclTensor* gone = aclCreateTensor(nullptr, 0, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, nullptr, 0, nullptr);
+  ASSERT_EQ(aclDestroyTensor(gone), 0);
+  EXPECT_EQ(aclSetTensorAddr(executor_, 0, gone, in_.device_data()), 161002);
+  EXPECT_EQ(aclSetTensorAddr(executor_, 0, reinterpret_cast<aclTensor*>(0x1234), in_.device_data()), 161002);
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+}
+
+TEST_F(Executor, same_memory_by_another_offset_is_in_place) {
+  const int64_t shape[] = {4};
+  auto* data = static_cast<float*>(in_.device_data());
+  aclTensor* here = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, shape, 1, data);
+  aclTensor* too = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, data + 16);
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(here, one_, two_, one_, too, &size_, &executor_), 0);
+  EXPECT_EQ(size_, 0u);
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  EXPECT_EQ(aclDestroyTensor(here), 0);
+  EXPECT_EQ(aclDestroyTensor(too), 0);
+}
+
+TEST_F(Executor, empty_views_may_have_any_other_dimension_and_offset) {
+  const int64_t shape[] = {int64_t{1} << 40, int64_t{1} << 40, 0};
+  aclTensor* empty = aclCreateTensor(shape, 3, ACL_FLOAT, nullptr, INT64_MAX, ACL_FORMAT_ND, shape, 3, nullptr);
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(empty, one_, two_, one_, empty, &size_, &executor_), 0) << recent_error();
+  EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  EXPECT_EQ(aclDestroyTensor(empty), 0);
+}
+
+TEST_F(Executor, many_calls_in_turn_keep_their_own_programs) {
+  std::vector<std::unique_ptr<Tensor>> in, out;
+  for (int64_t n = 1; n <= 40; ++n) {
+    in.push_back(std::make_unique<Tensor>(DataType::kFloat, Sizes{n}));
+    out.push_back(std::make_unique<Tensor>(DataType::kFloat, Sizes{n}));
+    in.back()->fill({static_cast<double>(n)});
+    in.back()->upload();
+    out.back()->upload();
+  }
+  for (int round = 0; round < 3; ++round)
+    for (size_t i = 0; i < in.size(); ++i) {
+      ASSERT_EQ(
+          call(aclnnEluGetWorkspaceSize, aclnnElu, nullptr, in[i]->on_device(), static_cast<const aclScalar*>(one_),
+               static_cast<const aclScalar*>(two_), static_cast<const aclScalar*>(one_), out[i]->on_device()),
+          0);
+      out[i]->download();
+      ASSERT_TRUE(out[i]->untouched_outside());
+      ASSERT_EQ(out[i]->get(out[i]->size() - 1), 2 * static_cast<double>(i + 1));
+    }
+}
+
 TEST_F(Executor, in_place_tensor_is_its_first_input_and_its_first_output) {
   ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(in_.on_device(), one_, two_, one_, &size_, &executor_), 0);
   ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor_), 0);

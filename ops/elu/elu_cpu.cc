@@ -47,6 +47,26 @@ template <class T> struct Value {
   }
 };
 
+// With a negative inputScale the exponential grows.  Where it is large the -1 no longer counts, and its power of two is
+// applied last, so that only a result that is too large is infinite.
+template <class T> struct GrowingValue {
+  Value<T> value;
+
+  template <class D, class V> V operator()(D d, V x) const {
+    V low, k, m_low;
+    const V high = two_product(d, x, hn::Set(d, value.inputScale), low);
+    const V m = exp_parts(d, high, low, k, m_low);
+    const V factor = hn::Set(d, value.negative.high), plain = hn::Mul(m, factor);
+    const V rest = mul_add(d, m, hn::Set(d, value.negative.low), hn::Mul(m_low, factor));
+    const V product = hn::IfThenElse(hn::IsFinite(plain), mul_add(d, m, factor, rest), plain);
+    const V large = scale_by_power_of_two(d, product, k);
+    // Up to where a long double's exponential is finite; beyond, expm1 is infinite and 0 times it NaN.
+    const auto in_range = hn::And(hn::Gt(high, hn::Set(d, T{60})), hn::Lt(high, hn::Set(d, T{11356})));
+    const auto exponential = hn::And(hn::Le(x, hn::Zero(d)), in_range);
+    return hn::IfThenElse(exponential, large, value(d, x));
+  }
+};
+
 struct GradientFromInput {
   float scale, inputScale;
   Coefficient<float> factor;  // inputScale * alpha * scale
@@ -93,8 +113,9 @@ struct GradientFromResult {
 
 template <class T> void elu_in(const EluArgs& a, void* const* data) {
   const EluNumbers& n = a.numbers;
-  elementwise<T>(a.points, data, a.rounded,
-                 Value<T>{static_cast<T>(n.scale), static_cast<T>(n.inputScale), {n.alpha, n.scale}});
+  const Value<T> value{static_cast<T>(n.scale), static_cast<T>(n.inputScale), {n.alpha, n.scale}};
+  if (n.inputScale < 0) return elementwise<T>(a.points, data, a.rounded, GrowingValue<T>{value});
+  elementwise<T>(a.points, data, a.rounded, value);
 }
 
 void EluCpu(const EluArgs& a, void* const* data) {

@@ -25,8 +25,10 @@ struct Numbers {
   double alpha, scale, inputScale;
 };
 // The usual ones, SELU's, some that are no short binary fractions, a negative input scale, zeros.
-const std::vector<Numbers> kNumbers{
-    {1, 1, 1}, {1.6732632423543772, 1.0507009873554805, 1}, {0.3, 0.7, 1.1}, {1.3, 0.9, -0.4}, {0, 1, 1}, {1, 0, 0}};
+const std::vector<Numbers> kNumbers{{1, 1, 1},          {1.6732632423543772, 1.0507009873554805, 1},
+                                    {0.3, 0.7, 1.1},    {1.3, 0.9, -0.4},
+                                    {0.17, 0.17, -0.5}, {0, 1, 1},
+                                    {1, 0, 0}};
 
 const std::vector<Sizes> kShapes{{}, {1}, {5}, {7, 300}, {3, 1, 170}, {2, 1, 3, 1, 2, 2, 1, 5}, {0, 4}, {37, 29}};
 
@@ -59,7 +61,8 @@ void expect_close(const Tensor& out, const Tensor& expected, DataType rounded, c
 
 // Values of x: landmarks, where exp ends, ELU's own thresholds, and random numbers.
 std::vector<double> inputs(DataType t, const Numbers& n, uint64_t seed) {
-  std::vector<double> v = landmarks(t, {-n.alpha * n.scale, -87.5, -104, -110, 89, -1e-3, 1e-3, -0.5, -17.25});
+  std::vector<double> v =
+      landmarks(t, {-n.alpha * n.scale, -87.5, -104, -110, 89, -1e-3, 1e-3, -0.5, -17.25, -120, -121, -184.25});
   Random random(seed);
   while (v.size() < 151) v.push_back(random.next());
   return v;

@@ -6,6 +6,7 @@
 
 #include "acl/acl_base.h"
 #include "src/acl/guarded.h"
+#include "src/base/leaf_mutex.h"
 #include "src/runtime/rules.h"
 
 using namespace descend;
@@ -47,7 +48,7 @@ class Buffers {
   }
 
  private:
-  std::mutex mutex_;
+  LeafMutex mutex_;
   std::unordered_map<const aclDataBuffer*, std::unique_ptr<aclDataBuffer>> alive_;
 };
 

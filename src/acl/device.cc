@@ -7,6 +7,7 @@
 #include "acl/acl_rt.h"
 #include "src/acl/guarded.h"
 #include "src/base/environment.h"
+#include "src/base/leaf_mutex.h"
 #include "src/base/product.h"
 #include "src/runtime/context.h"
 #include "src/runtime/devices.h"
@@ -19,7 +20,7 @@ namespace {
 
 // The same text for ever, whatever the environment is read as later.
 const char* kept_for_ever(const std::string& text) {
-  static std::mutex& mutex = *new std::mutex;
+  static LeafMutex& mutex = *new LeafMutex;
   static std::set<std::string>& texts = *new std::set<std::string>;
   const std::lock_guard lock(mutex);
   return texts.insert(text).first->c_str();

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The frame of every C function of acl: exceptions become codes, and a failure leaves its text.
 #pragma once
-#include <cxxabi.h>
-
 #include <exception>
 #include <new>
 
 #include "acl/acl_base.h"
 #include "src/base/report.h"
 #include "src/base/status.h"
+#include "src/base/thread_end.h"
 
 namespace descend {
 
@@ -18,13 +17,12 @@ template <class Body> aclError guarded(const char* function, Body&& body) {
   Status status;
   try {
     status = body();
-  } catch (abi::__forced_unwind&) {
-    throw;
   } catch (const std::bad_alloc&) {
     status = {Code::kOutOfMemory, "out of memory"};  // short enough to need no memory itself
   } catch (const std::exception& e) {
     status = {Code::kInternal, e.what()};
   } catch (...) {
+    if (is_thread_ending()) throw;
     status = {Code::kInternal, "internal error"};
   }
   return report(Layer::kAcl, function, status);

@@ -4,6 +4,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
+#include "src/plan/objects.h"
 
 using namespace descend;
 
@@ -30,6 +31,7 @@ aclnnStatus set_address(const char* function, Among among, aclOpExecutor* execut
   return guarded(function, [&]() -> Status {
     if (!executor) return null_argument("executor", Code::kInnerNullPointer);
     if (!tensor) return null_argument("tensor", Code::kInnerNullPointer);
+    if (Status s = check_object("tensor", tensors(), tensor); !s.ok()) return s;
     const PlanReference plan = PlanReference::find(executor);
     if (!plan) return not_an_executor(executor, Code::kInvalid);
     const Program& program = *plan->program;
@@ -39,16 +41,18 @@ aclnnStatus set_address(const char* function, Among among, aclOpExecutor* execut
               cat("index must satisfy: counts a tensor that phase one of ", program.function, " was given; it is ",
                   index, " of ", program.inputs.size(), " inputs and ", program.outputs.size(), " outputs")};
     plan->addresses[static_cast<size_t>(at)] = addr;
+    plan->moved.store(true, std::memory_order_relaxed);
     return {};
   });
 }
 
 // No operator here takes a tensor list, so no index of one is ever in range.
 aclnnStatus set_list_address(const char* function, aclOpExecutor* executor, size_t list_index,
-                             const aclTensorList* tensors) noexcept {
+                             const aclTensorList* list) noexcept {
   return guarded(function, [&]() -> Status {
     if (!executor) return null_argument("executor", Code::kInnerNullPointer);
-    if (!tensors) return null_argument("tensors", Code::kInnerNullPointer);
+    if (!list) return null_argument("tensors", Code::kInnerNullPointer);
+    if (Status s = check_object("tensors", tensor_lists(), list); !s.ok()) return s;
     const PlanReference plan = PlanReference::find(executor);
     if (!plan) return not_an_executor(executor, Code::kInvalid);
     return {Code::kInvalid, cat("irIndex must satisfy: counts a tensor list that phase one of ",

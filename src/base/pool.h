@@ -12,6 +12,8 @@
 #include <mutex>
 #include <new>
 
+#include "src/base/leaf_mutex.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
 #endif
@@ -151,7 +153,7 @@ template <class T> class Pool {
     return slot;
   }
 
-  std::mutex mutex_;
+  LeafMutex mutex_;
   Slot* slots_ = nullptr;
   size_t capacity_ = 0, reserved_ = 0, usable_ = 0;
   std::atomic<size_t> carved_{0};

@@ -7,11 +7,13 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <string>
 #include <string_view>
 
+#include "src/base/leaf_mutex.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 
@@ -48,7 +50,7 @@ class Pending {
 };
 
 struct Shared {
-  std::mutex mutex;
+  LeafMutex mutex;
   Pending pending;
 };
 Shared& shared() {
@@ -75,21 +77,31 @@ std::string_view title(Layer layer, int32_t code) {
     if (code == 361001) return "AclNN_Runtime_Error(EZ9903)";
     return "AclNN_Inner_Error(EZ9999)";
   }
-  const int32_t kind = code / 1000;
-  return kind == 100 || kind == 107 ? "Invalid_Argument(EH0001)" : "Runtime_Error(EH9999)";
+  return "Invalid_Argument(EH0001)";
 }
+
+// Local time minus UTC, when the library was loaded: localtime_r takes a lock that a fork may leave taken.
+const std::chrono::seconds utc_offset = [] {
+  const time_t now = time(nullptr);
+  tm parts{};
+  localtime_r(&now, &parts);
+  return std::chrono::seconds(parts.tm_gmtoff);
+}();
 
 // "[PID: 7] 2025-01-31-09:05:07.012.345", local time.
 std::string stamp() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  tm parts{};
-  localtime_r(&now.tv_sec, &parts);
-  const long microseconds = now.tv_nsec / 1000;
+  using namespace std::chrono;
+  const auto now = floor<microseconds>(system_clock::now() + utc_offset);
+  const auto day = floor<days>(now);
+  const year_month_day date{day};
+  const hh_mm_ss time{now - day};
+  const auto fraction = time.subseconds().count();
   char text[96];
-  const int length = std::snprintf(text, sizeof text, "[PID: %ld] %04d-%02d-%02d-%02d:%02d:%02d.%03ld.%03ld",
-                                   static_cast<long>(getpid()), parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                                   parts.tm_hour, parts.tm_min, parts.tm_sec, microseconds / 1000, microseconds % 1000);
+  const int length = std::snprintf(
+      text, sizeof text, "[PID: %ld] %04d-%02u-%02u-%02d:%02d:%02d.%03d.%03d", static_cast<long>(getpid()),
+      static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+      static_cast<int>(time.hours().count()), static_cast<int>(time.minutes().count()),
+      static_cast<int>(time.seconds().count()), static_cast<int>(fraction / 1000), static_cast<int>(fraction % 1000));
   return std::string(text, static_cast<size_t>(length));
 }
 

@@ -78,6 +78,9 @@ class Stream {
   // Puts the event back to "nothing captured", in stream order, unless it was recorded again meanwhile.
   virtual Status reset(Event& event) = 0;
 
+  // Drops what has not begun, without waiting, while others may still hold the stream; it takes no work from now on.
+  virtual void abandon() = 0;
+
   virtual bool idle() const = 0;                    // everything submitted so far is done
   virtual Status synchronize(Timeout timeout) = 0;  // blocks until idle; kStreamTimeout when it is not in time
   virtual void stop_on_failure(bool stop) = 0;      // after a failure drop later work until the next synchronize

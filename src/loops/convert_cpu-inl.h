@@ -56,21 +56,48 @@ template <class D> HWY_INLINE VectorOf<D> load_as(D d, const bfloat16* from) {
   const hn::Rebind<uint16_t, D> u16;
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(u32, hn::LoadU(u16, reinterpret_cast<const uint16_t*>(from)))));
 }
-// Highway's own bfloat16 conversion truncates.  This is bfloat16::from on vectors.
-template <class D> HWY_INLINE void store_as(VectorOf<D> v, D d, bfloat16* to) {
+// bfloat16::from on vectors (Highway's own conversion truncates); the result is in the upper half of each lane.
+template <class D> HWY_INLINE auto rounded_to_bfloat16(VectorOf<D> v, D d) {
   const hn::RebindToUnsigned<D> u32;
+  const auto bits = hn::BitCast(u32, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+  const auto rounded = hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), odd);
+  const auto quiet = hn::Or(bits, hn::Set(u32, 0x400000));
+  return hn::BitCast(u32, hn::IfThenElse(hn::Eq(v, v), hn::BitCast(d, rounded), hn::BitCast(d, quiet)));
+}
+template <class D> HWY_INLINE void store_as(VectorOf<D> v, D d, bfloat16* to) {
   const hn::RebindToSigned<D> i32;
   const hn::Rebind<uint16_t, D> u16;
-  const auto bits = hn::BitCast(u32, v);
-  const auto upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(u32, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), odd));
-  const auto quiet = hn::Or(upper, hn::Set(u32, 0x40));
-  const auto is_number = hn::Eq(v, v);
-  const auto chosen = hn::IfThenElse(is_number, hn::BitCast(d, rounded), hn::BitCast(d, quiet));
-  hn::StoreU(hn::DemoteTo(u16, hn::BitCast(i32, chosen)), u16, reinterpret_cast<uint16_t*>(to));
+  const auto bits = hn::ShiftRight<16>(rounded_to_bfloat16(v, d));
+  hn::StoreU(hn::DemoteTo(u16, hn::BitCast(i32, bits)), u16, reinterpret_cast<uint16_t*>(to));
 }
 #endif
+
+// Two vectors of neighbours: the first (0) or the second (1) of those that begin at `from`, and both to `to`.
+template <int which, class D, class Element> HWY_INLINE VectorOf<D> load_of_two(D d, const Element* from) {
+#if HWY_TARGET == HWY_NEON
+  if constexpr (std::is_same_v<Element, bfloat16>) {
+    // One load and one instruction a vector; widening and shifting, as above, are two on half of the pipes.
+    const hn::Full128<uint16_t> u16;
+    const auto both = hn::LoadU(u16, reinterpret_cast<const uint16_t*>(from));
+    if constexpr (which == 0) return hn::BitCast(d, hn::InterleaveLower(u16, hn::Zero(u16), both));
+    return hn::BitCast(d, hn::InterleaveUpper(u16, hn::Zero(u16), both));
+  } else
+#endif
+    return load_as(d, from + which * hn::Lanes(d));
+}
+template <class D, class Element> HWY_INLINE void store_two(VectorOf<D> a, VectorOf<D> b, D d, Element* to) {
+#if HWY_TARGET == HWY_NEON
+  if constexpr (std::is_same_v<Element, bfloat16>) {
+    const hn::Full128<uint16_t> u16;
+    const auto low = hn::BitCast(u16, rounded_to_bfloat16(a, d)), high = hn::BitCast(u16, rounded_to_bfloat16(b, d));
+    hn::StoreU(hn::ConcatOdd(u16, high, low), u16, reinterpret_cast<uint16_t*>(to));
+    return;
+  }
+#endif
+  store_as(a, d, to);
+  store_as(b, d, to + hn::Lanes(d));
+}
 
 // One element.
 template <class T, class Element> HWY_INLINE T widen(Element x) {

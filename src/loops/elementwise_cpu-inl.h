@@ -36,7 +36,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // An input whose point i is at address[i & advance]: advance is -1, or 0 for a constant one, of which there are as many
-// copies as a vector has lanes.
+// copies as two vectors have lanes.
 template <class Element> struct Input {
   const Element* address;
   int64_t advance;
@@ -52,10 +52,9 @@ HWY_NOINLINE void run_inputs(const F f, int64_t n, Element* out, std::index_sequ
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto a = f(d, load_as(d, inputs.address + (i & inputs.advance))...);
-    const auto b = f(d, load_as(d, inputs.address + ((i + lanes) & inputs.advance))...);
-    store_as(a, d, out + i);
-    store_as(b, d, out + i + lanes);
+    const auto a = f(d, load_of_two<0>(d, inputs.address + (i & inputs.advance))...);
+    const auto b = f(d, load_of_two<1>(d, inputs.address + (i & inputs.advance))...);
+    store_two(a, b, d, out + i);
   }
   if (i + lanes <= n) {
     store_as(f(d, load_as(d, inputs.address + (i & inputs.advance))...), d, out + i);
@@ -87,14 +86,14 @@ HWY_INLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t b
 // All operands are Element in memory, and contiguous or constant.
 template <class T, class Element, int N, class F>
 void elementwise_in_registers(const Iteration<N>& points, void* const* data, const F& f) {
-  constexpr size_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
-  Element copies[N][kLanes];
+  constexpr size_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
+  Element copies[N][kCopies];
   Run<Element, N> run;
   for (int k = 0; k < N; ++k) {
     run.address[k] = static_cast<Element*>(data[k]);
     run.advance[k] = -1;
     if (points.rank == 0 || points.stride[k][0] != 0) continue;
-    std::fill_n(copies[k], kLanes, *run.address[k]);
+    std::fill_n(copies[k], kCopies, *run.address[k]);
     run.address[k] = copies[k];
     run.advance[k] = 0;
   }
@@ -145,7 +144,7 @@ template <class T, int N> class BoxLoop {
     if (axes.contiguous()) return load_[k](at, n, tile);
     if (axes.constant()) {
       load_[k](at, 1, tile);
-      return void(std::fill_n(tile + 1, hn::MaxLanes(hn::ScalableTag<T>()) - 1, tile[0]));
+      return void(std::fill_n(tile + 1, 2 * hn::MaxLanes(hn::ScalableTag<T>()) - 1, tile[0]));
     }
     if (points_.dtype[k] == dtype_of<T>) return gather(axes, sizeof(T), at, tile);
     gather(axes, size_[k], at, raw);

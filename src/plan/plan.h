@@ -12,6 +12,7 @@
 #include "src/base/pool.h"
 #include "src/base/status.h"
 #include "src/device/device.h"
+#include "src/tensor/tensor.h"
 
 namespace descend {
 
@@ -41,7 +42,9 @@ using Addresses = std::array<void*, kMaxTensors>;
 struct Program {
   struct Parameter {
     const char* name;
-    bool needs_address;  // the view has elements
+    bool needs_address;   // the view has elements
+    bool staged = false;  // read completely before anything is written
+    aclTensor view;       // for the address of the moment
   };
   const char* function = "";  // that planned it
   const Backend* backend = nullptr;
@@ -62,12 +65,14 @@ struct aclOpExecutor {
   std::shared_ptr<const descend::Program> program;
   descend::Addresses addresses;  // apart from the program: a repeatable executor's tensors can move between runs
   std::atomic<bool> repeatable{false};
+  std::atomic<bool> moved{false};  // an address is not the one phase one saw
   std::atomic<int> references{0};  // the handle's, and one a submitted run
 };
 
 inline void clear(aclOpExecutor& plan) {
   plan.program = nullptr;
   plan.repeatable.store(false, std::memory_order_relaxed);
+  plan.moved.store(false, std::memory_order_relaxed);
 }
 
 namespace descend {

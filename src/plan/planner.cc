@@ -15,8 +15,9 @@ Pool<Plan>& plans() {
 
 int32_t Planner::add_parameter(const char* name, const aclTensor& tensor) {
   const auto index = static_cast<int32_t>(program_.parameters.size());
-  program_.parameters.push_back({name, size_of(tensor) > 0});
-  known_[known_count_++] = {&tensor, {index, tensor.offset * static_cast<int64_t>(size_of(tensor.dtype))}};
+  program_.parameters.push_back({.name = name, .needs_address = size_of(tensor) > 0, .view = tensor});
+  const bool empty = size_of(tensor) == 0;  // then the offset may be anything
+  known_[known_count_++] = {&tensor, {index, empty ? 0 : tensor.offset * static_cast<int64_t>(size_of(tensor.dtype))}};
   return index;
 }
 
@@ -51,6 +52,8 @@ const aclTensor* Planner::stage(const aclTensor& input) {
   copy->offset = 0;
   copy->data = nullptr;
   const aclTensor* staged = copy.get();
+  for (size_t i = 0; i < known_count_; ++i)
+    if (known_[i].tensor == &input) program_.parameters[static_cast<size_t>(known_[i].at.address)].staged = true;
   known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(program_.workspace)}};
   const uint64_t bytes = static_cast<uint64_t>(size_of(input)) * size_of(input.dtype);
   program_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;

@@ -135,7 +135,8 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     NewPlan made;
     auto* const memory = recall<Op>();
     std::shared_ptr<const Program> program;
-    if (memory) program = memory->find(params, now, made->addresses);
+    const auto* const known = memory ? memory->find(params, now) : nullptr;
+    if (known && memory->place(params, *known, made->addresses)) program = known->program;
     if (!program) {
       Extents extents;
       if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
@@ -147,7 +148,7 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       program = fresh;
       detail::take_addresses(spec, params, made->addresses);
       // Staging depends on the addresses.
-      if (memory && program->workspace == 0) memory->keep(params, now, extents, program);
+      if (memory && !known && program->workspace == 0) memory->keep(params, now, extents, program);
     }
     *workspaceSize = program->workspace;
     *executor = made.publish(std::move(program));

@@ -7,6 +7,7 @@
 #include "src/plan/executor.h"
 #include "src/plan/planner.h"
 #include "src/runtime/context.h"
+#include "src/tensor/overlap.h"
 
 namespace descend {
 namespace {
@@ -91,10 +92,37 @@ Status check_addresses(const Plan& plan) {
   return {};
 }
 
+// Phase one has seen to inputs and outputs that overlap where it saw them.  Addresses that were set since may make
+// others overlap, for which there is no workspace.
+Status check_moved(const Plan& plan) {
+  const Program& program = *plan.program;
+  const auto at = [&](int32_t i, Extent& extent) {
+    aclTensor view = program.parameters[static_cast<size_t>(i)].view;
+    view.data = plan.addresses[static_cast<size_t>(i)];
+    measure(view, false, extent);
+    return view;
+  };
+  for (const int32_t in : program.inputs)
+    for (const int32_t out : program.outputs) {
+      if (in < 0 || out < 0 || in == out || program.parameters[static_cast<size_t>(in)].staged) continue;
+      Extent read, written;
+      const aclTensor input = at(in, read), output = at(out, written);
+      if (!overlap(input, read, output, written) || same_view(input, output)) continue;
+      return {Code::kInvalid,
+              cat(program.parameters[static_cast<size_t>(out)].name, " must satisfy: overlaps ",
+                  program.parameters[static_cast<size_t>(in)].name,
+                  " only as phase one saw it; it is at an address set since then where it overlaps it anew"),
+              "plan the call again with the tensors at these addresses"};
+    }
+  return {};
+}
+
 Status submit(const Plan& plan, void* workspace, uint64_t workspace_size, void* stream_handle) {
   const Program& program = *plan.program;
   if (Status s = check_workspace(program, workspace, workspace_size); !s.ok()) return s;
   if (Status s = check_addresses(plan); !s.ok()) return s;
+  if (plan.moved.load(std::memory_order_relaxed))
+    if (Status s = check_moved(plan); !s.ok()) return s;
   const FoundStream found = find_stream(stream_handle);
   if (!found.status.ok())
     return {Code::kRuntime,

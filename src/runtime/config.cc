@@ -66,8 +66,12 @@ ReadConfig read_config(const std::string& path) {
   if (!file.is_open()) return {{}, violation(Code::kInvalidFile, "configPath", "names a file that can be read", path)};
   std::stringstream text;
   text << file.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, false);
-  if (!json.is_object())
+  // What is nested deeper than this is no configuration, and walking it could exhaust the stack.
+  constexpr int kDeepest = 64;
+  bool too_deep = false;
+  const auto keep = [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest || !(too_deep = true); };
+  const Json json = Json::parse(text.str(), keep, false);
+  if (too_deep || !json.is_object())
     return {{},
             violation(Code::kParseFile, "configPath", "names a file that holds a JSON object", path,
                       "a file with {} means the defaults")};

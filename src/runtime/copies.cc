@@ -133,6 +133,7 @@ Status copy_memory(const Copy& copy) {
 Status copy_memory(const Copy& copy, void* stream) {
   if (copy.bytes == 0) return {};
   if (Status s = is_copy(copy); !s.ok()) return s;
+  if (current_context() == nullptr) return no_context();
   const FoundStream found = find_stream(stream);
   if (!found.status.ok()) return found.status;
   StreamObject& object = *found.object;
@@ -172,6 +173,7 @@ Status fill_memory(const Fill& fill) {
 Status fill_memory(const Fill& fill, void* stream) {
   if (fill.bytes == 0) return {};
   if (Status s = is_fill(fill); !s.ok()) return s;
+  if (current_context() == nullptr) return no_context();
   const FoundStream on = find_stream(stream);
   if (!on.status.ok()) return on.status;
   const Located found = locate_fill(fill);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "src/base/leaf_mutex.h"
 #include "src/base/log.h"
 #include "src/runtime/process.h"
 
@@ -17,7 +18,7 @@ namespace {
 using Listener = std::function<void(const FailureInfo&)>;
 
 struct Listeners {
-  std::mutex mutex;
+  LeafMutex mutex;
   std::shared_ptr<const Listener> current;
 };
 Listeners& listeners() {

@@ -9,6 +9,7 @@
 #include "src/runtime/contexts.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
+#include "src/runtime/streams.h"
 
 namespace descend {
 namespace {
@@ -27,6 +28,9 @@ Status environment_is_usable() {
 
 // With no reference left and no lock held.  Waits for all work; memory stays allocated.
 void end_everything(const std::vector<std::shared_ptr<Context>>& contexts) {
+  // Callbacks that nobody may come to run are let go in all contexts first: a stream of one may wait for another's.
+  for (const auto& context : contexts)
+    for (const auto& stream : streams_of(context)) process().reports->forget(*stream, true);
   for (const auto& context : contexts) end_context(context, true);
 }
 
@@ -39,6 +43,7 @@ std::vector<std::shared_ptr<Context>> take_everything(Process& all) {
   all.op_wait_seconds = 0;
   all.op_execute_seconds = 0;
   for (auto& option : all.options) option = 0;
+  share_recent_errors(false);
   return all.contexts.all();
 }
 

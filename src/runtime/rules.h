@@ -26,7 +26,7 @@ inline Status is_between(int64_t value, int64_t lowest, int64_t highest, std::st
 }
 
 inline Status no_context() {
-  return {Code::kNoContext, "this thread has no current context",
+  return {Code::kNoContext, "the current context must satisfy: is set in this thread; it is not set",
           "call aclrtSetDevice or aclrtSetCurrentContext in this thread first"};
 }
 

@@ -15,7 +15,7 @@ std::atomic<uint32_t> last_stream_id{0};
 // Whatever code the failing work had, a synchronisation returns one of the runtime's.
 Status as_runtime_failure(Status status) {
   const int code = static_cast<int>(status.code());
-  if (status.ok() || (code >= 507000 && code < 508000) || (code >= 107000 && code < 108000)) return status;
+  if (status.ok() || (code >= 507000 && code < 508000)) return status;
   return {Code::kKernelFailed, cat(status.message(), " (", code, ")"), status.solution()};
 }
 
@@ -71,6 +71,7 @@ Status destroy_stream(void* handle, Ending ending) {
       log(LogLevel::kError, cat("a destroyed stream had failed: ", s.message()));
   }
   process().reports->forget(stream, ending == Ending::kForce);
+  if (ending == Ending::kForce) stream.stream->abandon();
   return {};
 }
 
@@ -84,7 +85,7 @@ Status synchronize_stream(void* handle, Timeout timeout) {
 }
 
 Status query_stream(void* handle, bool* complete) {
-  const FoundStream found = find_stream(handle, true);
+  const FoundStream found = find_stream(handle);
   if (!found.status.ok()) return found.status;
   *complete = found.object->stream->idle();
   return {};

@@ -26,7 +26,8 @@ bool same_view(const aclTensor& a, const aclTensor& b);
 // Whether two views that were measured share a byte.
 bool overlap_exactly(const aclTensor& a, const Extent& at, const aclTensor& b, const Extent& other);
 inline bool overlap(const aclTensor& a, const Extent& at, const aclTensor& b, const Extent& other) {
-  return at.begin < other.end && other.begin < at.end && overlap_exactly(a, at, b, other);
+  // A view without an address is nowhere yet.
+  return at.begin < other.end && other.begin < at.end && a.data && b.data && overlap_exactly(a, at, b, other);
 }
 
 }  // namespace descend

@@ -58,9 +58,9 @@ std::optional<int64_t> count(const Shape& shape);
 
 // For tensors whose count is known to exist (phase one has checked it).
 inline int64_t size_of(const aclTensor& t) {
-  int64_t n = 1;
-  for (int64_t d : t.shape) n *= d;
-  return n;
+  uint64_t n = 1;  // an empty view may have dimensions whose product is no size
+  for (int64_t d : t.shape) n *= static_cast<uint64_t>(d);
+  return static_cast<int64_t>(n);
 }
 
 // Row-major strides of a shape.  Products that overflow wrap: such a shape has no count.

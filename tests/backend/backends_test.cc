@@ -36,13 +36,13 @@ testing::AssertionResult says(const std::string& text, std::initializer_list<con
   return testing::AssertionSuccess();
 }
 
-TEST(BackendsTest, built_in_backends_have_one_device_each) {
+TEST(BackendChoice, built_in_backends_have_one_device_each) {
   EXPECT_EQ(devices("cpu"), "cpu:0");
   EXPECT_EQ(devices("cpu:0"), "cpu:0");
   EXPECT_EQ(devices("reference"), "reference:0");
 }
 
-TEST(BackendsTest, the_reference_backend_has_no_kernels_and_says_so) {
+TEST(BackendChoice, the_reference_backend_has_no_kernels_and_says_so) {
   const ChangedEnvironment changed{{"DESCEND_DEVICE", "reference"}, {"ASCEND_RT_VISIBLE_DEVICES", nullptr}};
   const DeviceEntry entry = visible_devices().entries.at(0);
   EXPECT_TRUE(entry.backend->runs_reference());
@@ -52,7 +52,7 @@ TEST(BackendsTest, the_reference_backend_has_no_kernels_and_says_so) {
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST(BackendsTest, the_choice_follows_the_environment) {
+TEST(BackendChoice, the_choice_follows_the_environment) {
   const VisibleDevices* first = nullptr;
   {
     const ChangedEnvironment changed{{"DESCEND_DEVICE", "reference"}};
@@ -64,7 +64,7 @@ TEST(BackendsTest, the_choice_follows_the_environment) {
   EXPECT_EQ(first->entries.at(0).backend->name(), "reference") << "what was handed out stays";
 }
 
-TEST(BackendsTest, a_plug_ins_devices_become_visible) {
+TEST(BackendChoice, a_plug_ins_devices_become_visible) {
   EXPECT_EQ(devices("fake"), "fake:0 fake:1");
   EXPECT_EQ(devices("fake:1"), "fake:1");
   EXPECT_EQ(devices("fake", nullptr, "/nowhere::" DESCEND_TEST_PLUGINS ":"), "fake:0 fake:1");
@@ -76,7 +76,7 @@ TEST(BackendsTest, a_plug_ins_devices_become_visible) {
   EXPECT_EQ(ran, 1);
 }
 
-TEST(BackendsTest, visible_devices_are_selected_in_the_order_asked_for) {
+TEST(BackendChoice, visible_devices_are_selected_in_the_order_asked_for) {
   EXPECT_EQ(devices("fake", "1"), "fake:1");
   EXPECT_EQ(devices("fake", "1,0"), "fake:1 fake:0");
   EXPECT_EQ(devices("fake", " 1 , 0 "), "fake:1 fake:0");
@@ -84,13 +84,13 @@ TEST(BackendsTest, visible_devices_are_selected_in_the_order_asked_for) {
   EXPECT_EQ(devices("cpu", "0"), "cpu:0");
 }
 
-TEST(BackendsTest, an_index_that_is_none_or_comes_twice_ends_the_list) {
+TEST(BackendChoice, an_index_that_is_none_or_comes_twice_ends_the_list) {
   for (const char* list : {"1,7,0", "1,-1,0", "1,x,0", "1,1,0", "1,,0", "1,99999999999,0", "1,0x0"})
     EXPECT_EQ(devices("fake", list), "fake:1") << list;
   EXPECT_EQ(devices("cpu", "1,0"), "");
 }
 
-TEST(BackendsTest, a_device_that_is_not_there_is_a_failure_that_says_what_is) {
+TEST(BackendChoice, a_device_that_is_not_there_is_a_failure_that_says_what_is) {
   EXPECT_TRUE(says(devices("nonesuch"), {"DESCEND_DEVICE", "'nonesuch'", "libdescend_nonesuch.so", DESCEND_TEST_PLUGINS,
                                          "auto, cpu, reference"}));
   EXPECT_TRUE(says(devices("fake:2"), {"'fake:2'", "from 0 to 1"}));
@@ -101,17 +101,17 @@ TEST(BackendsTest, a_device_that_is_not_there_is_a_failure_that_says_what_is) {
   EXPECT_TRUE(says(devices(":0"), {"':0'", "small letters"}));
 }
 
-TEST(BackendsTest, a_plug_in_of_another_engine_is_refused_with_its_reason) {
+TEST(BackendChoice, a_plug_in_of_another_engine_is_refused_with_its_reason) {
   EXPECT_TRUE(
       says(devices("outdated"), {"libdescend_outdated.so refuses: it was built for interface 1 and the engine has"}));
 }
 
-TEST(BackendsTest, a_library_that_is_no_plug_in_is_refused) {
+TEST(BackendChoice, a_library_that_is_no_plug_in_is_refused) {
   EXPECT_TRUE(says(devices("mute"), {"libdescend_mute.so is not a plug-in", "descend_backend"}));
   EXPECT_TRUE(says(devices("misnamed"), {"libdescend_misnamed.so is the plug-in of another device: somebody_else"}));
 }
 
-TEST(BackendsTest, a_file_that_is_no_library_is_refused) {
+TEST(BackendChoice, a_file_that_is_no_library_is_refused) {
   const std::string folder = testing::TempDir();
   const std::string file = folder + "/libdescend_broken.so";
   std::ofstream(file) << "not a library";
@@ -119,7 +119,7 @@ TEST(BackendsTest, a_file_that_is_no_library_is_refused) {
   std::remove(file.c_str());
 }
 
-TEST(BackendsTest, without_being_asked_a_missing_plug_in_is_no_failure) {
+TEST(BackendChoice, without_being_asked_a_missing_plug_in_is_no_failure) {
   const std::string found = devices("auto");
   EXPECT_TRUE(found.starts_with("cpu:0") || found.starts_with("cuda:0")) << found;
   EXPECT_EQ(devices(nullptr), found);

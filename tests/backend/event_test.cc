@@ -8,14 +8,14 @@
 namespace descend {
 namespace {
 
-struct CpuEventTest : testing::Test {
+struct BackendEvent : testing::Test {
   const ChangedEnvironment asynchronous{{"DESCEND_SYNC", nullptr}};
   Device& device = cpu_device();
   std::unique_ptr<Stream> stream = device.make_stream();
   std::unique_ptr<Event> event = device.make_event();
 };
 
-TEST_F(CpuEventTest, an_event_that_captured_nothing_is_reached_and_not_recorded) {
+TEST_F(BackendEvent, an_event_that_captured_nothing_is_reached_and_not_recorded) {
   EXPECT_FALSE(event->recorded());
   EXPECT_TRUE(event->reached());
   EXPECT_TRUE(event->waits_done());
@@ -24,7 +24,7 @@ TEST_F(CpuEventTest, an_event_that_captured_nothing_is_reached_and_not_recorded)
   EXPECT_TRUE(stream->idle());
 }
 
-TEST_F(CpuEventTest, an_event_is_reached_when_what_was_submitted_before_is_done) {
+TEST_F(BackendEvent, an_event_is_reached_when_what_was_submitted_before_is_done) {
   Gate gate;
   hold(*stream, gate);
   ASSERT_TRUE(stream->record(*event).ok());
@@ -36,13 +36,13 @@ TEST_F(CpuEventTest, an_event_is_reached_when_what_was_submitted_before_is_done)
   EXPECT_TRUE(event->reached());
 }
 
-TEST_F(CpuEventTest, an_event_of_an_idle_stream_is_reached_at_once) {
+TEST_F(BackendEvent, an_event_of_an_idle_stream_is_reached_at_once) {
   ASSERT_TRUE(stream->record(*event).ok());
   EXPECT_TRUE(event->recorded());
   EXPECT_TRUE(event->reached());
 }
 
-TEST_F(CpuEventTest, another_stream_waits_for_it) {
+TEST_F(BackendEvent, another_stream_waits_for_it) {
   Gate gate;
   int value = 0;
   hold(*stream, gate);
@@ -60,7 +60,7 @@ TEST_F(CpuEventTest, another_stream_waits_for_it) {
   EXPECT_TRUE(event->waits_done());
 }
 
-TEST_F(CpuEventTest, a_wait_keeps_the_point_it_saw_when_the_event_is_recorded_again) {
+TEST_F(BackendEvent, a_wait_keeps_the_point_it_saw_when_the_event_is_recorded_again) {
   Gate first, second;
   hold(*stream, first);
   ASSERT_TRUE(stream->record(*event).ok());
@@ -75,7 +75,7 @@ TEST_F(CpuEventTest, a_wait_keeps_the_point_it_saw_when_the_event_is_recorded_ag
   EXPECT_TRUE(event->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuEventTest, a_wait_outlives_the_event) {
+TEST_F(BackendEvent, a_wait_outlives_the_event) {
   Gate gate;
   hold(*stream, gate);
   ASSERT_TRUE(stream->record(*event).ok());
@@ -87,7 +87,7 @@ TEST_F(CpuEventTest, a_wait_outlives_the_event) {
   EXPECT_TRUE(other->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuEventTest, a_wait_that_takes_too_long_fails_the_stream_and_lets_it_go_on) {
+TEST_F(BackendEvent, a_wait_that_takes_too_long_fails_the_stream_and_lets_it_go_on) {
   Gate gate;
   hold(*stream, gate);
   ASSERT_TRUE(stream->record(*event).ok());
@@ -102,7 +102,7 @@ TEST_F(CpuEventTest, a_wait_that_takes_too_long_fails_the_stream_and_lets_it_go_
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuEventTest, reset_takes_effect_in_stream_order) {
+TEST_F(BackendEvent, reset_takes_effect_in_stream_order) {
   Gate gate;
   ASSERT_TRUE(stream->record(*event).ok());
   hold(*stream, gate);
@@ -116,7 +116,7 @@ TEST_F(CpuEventTest, reset_takes_effect_in_stream_order) {
   EXPECT_FALSE(event->recorded()) << "an idle stream resets at once";
 }
 
-TEST_F(CpuEventTest, reset_leaves_an_event_that_was_recorded_again) {
+TEST_F(BackendEvent, reset_leaves_an_event_that_was_recorded_again) {
   Gate gate;
   ASSERT_TRUE(stream->record(*event).ok());
   hold(*stream, gate);
@@ -128,7 +128,7 @@ TEST_F(CpuEventTest, reset_leaves_an_event_that_was_recorded_again) {
   EXPECT_TRUE(event->reached());
 }
 
-TEST_F(CpuEventTest, milliseconds_are_those_between_the_two_points) {
+TEST_F(BackendEvent, milliseconds_are_those_between_the_two_points) {
   const auto end = device.make_event();
   ASSERT_TRUE(stream->record(*event).ok());
   ASSERT_TRUE(stream->call_host([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }).ok());
@@ -138,7 +138,7 @@ TEST_F(CpuEventTest, milliseconds_are_those_between_the_two_points) {
   EXPECT_EQ(end->milliseconds_since(*event), -event->milliseconds_since(*end));
 }
 
-TEST_F(CpuEventTest, many_streams_wait_for_one_event_and_one_waits_for_many) {
+TEST_F(BackendEvent, many_streams_wait_for_one_event_and_one_waits_for_many) {
   Gate gate;
   hold(*stream, gate);
   int value = 0;
@@ -162,7 +162,7 @@ TEST_F(CpuEventTest, many_streams_wait_for_one_event_and_one_waits_for_many) {
   EXPECT_EQ(seen, std::vector<int>(kStreams, 1));
 }
 
-TEST_F(CpuEventTest, threads_record_and_wait_for_one_event_at_once) {
+TEST_F(BackendEvent, threads_record_and_wait_for_one_event_at_once) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {

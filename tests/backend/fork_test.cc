@@ -58,13 +58,13 @@ bool device_works(Device& device, Stream& stream) {
   return submitted && in_order && order == 50 && total == 1000;
 }
 
-struct ForkTest : testing::Test {
+struct BackendFork : testing::Test {
   const ChangedEnvironment asynchronous{{"DESCEND_SYNC", nullptr}};
   Device& device = cpu_device();
   std::unique_ptr<Stream> stream = device.make_stream();
 };
 
-TEST_F(ForkTest, a_child_of_a_busy_process_ends_and_can_use_the_same_objects) {
+TEST_F(BackendFork, a_child_of_a_busy_process_ends_and_can_use_the_same_objects) {
   ASSERT_TRUE(device_works(device, *stream));
   Gate gate;
   hold(*stream, gate);
@@ -85,7 +85,7 @@ TEST_F(ForkTest, a_child_of_a_busy_process_ends_and_can_use_the_same_objects) {
   EXPECT_TRUE(device_works(device, *stream)) << "the parent goes on as before";
 }
 
-TEST_F(ForkTest, memory_of_the_parent_is_given_back_in_the_child) {
+TEST_F(BackendFork, memory_of_the_parent_is_given_back_in_the_child) {
   Gate gate;
   hold(*stream, gate);
   void* const block = device.allocate(100);
@@ -100,10 +100,15 @@ TEST_F(ForkTest, memory_of_the_parent_is_given_back_in_the_child) {
   device.free(block);
 }
 
-TEST_F(ForkTest, children_made_while_threads_submit_and_free_work) {
+TEST_F(BackendFork, children_made_while_threads_submit_and_free_work) {
   std::atomic<bool> enough{false};
   std::vector<std::thread> threads;
-  for (int t = 0; t < 2; ++t) {
+#if defined(__SANITIZE_ADDRESS__)
+  constexpr int kBusy = 0;  // its allocator's locks do not survive a fork
+#else
+  constexpr int kBusy = 2;
+#endif
+  for (int t = 0; t < kBusy; ++t) {
     threads.emplace_back([&] {
       const auto event = device.make_event();
       while (!enough) {
@@ -122,7 +127,7 @@ TEST_F(ForkTest, children_made_while_threads_submit_and_free_work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(ForkTest, a_host_function_may_fork) {
+TEST_F(BackendFork, a_host_function_may_fork) {
   int code = -1;
   ASSERT_TRUE(stream->call_host([&] { code = code_of_child([] { return true; }); }).ok());
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
@@ -130,7 +135,7 @@ TEST_F(ForkTest, a_host_function_may_fork) {
 }
 
 // In a new process, so that oneTBB is used for the first time and really ends with it.
-TEST(ExitTest, a_process_may_end_while_its_streams_work) {
+TEST(BackendExit, a_process_may_end_while_its_streams_work) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto work_and_exit = [](int milliseconds) {
     in_child = true;

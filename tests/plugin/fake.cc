@@ -58,6 +58,7 @@ class FakeStream final : public Stream {
   bool idle() const override { return true; }
   Status synchronize(Timeout) override { return std::exchange(failure_, Status{}); }
   void stop_on_failure(bool) override {}
+  void abandon() override {}
 
  private:
   void keep(Status status) {

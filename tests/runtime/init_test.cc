@@ -35,6 +35,35 @@ TEST_F(RuntimeInit, null_an_empty_path_and_an_empty_object_mean_the_defaults) {
   }
 }
 
+TEST_F(RuntimeInit, a_file_nested_without_end_is_no_configuration) {
+  for (const char* key : {"err_msg_mode", "op_debug_config", "defaultDevice"}) {
+    const ConfigFile deep(std::string("{\"") + key + "\":" + std::string(100000, '[') + std::string(100000, ']') + "}");
+    expect_failure(aclInit(deep.path()), ACL_ERROR_PARSE_FILE, {"aclInit", "configPath"});
+  }
+}
+
+TEST_F(RuntimeInit, finalize_lets_go_of_callbacks_that_streams_of_other_contexts_wait_for) {
+  ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
+  aclrtEvent event = nullptr;
+  // The first context's stream holds a callback that nobody will come to run; the others' streams wait for it.
+  for (int i = 0; i < 6; ++i) {
+    aclrtContext context = nullptr;
+    aclrtStream stream = nullptr;
+    ASSERT_EQ(aclrtCreateContext(&context, 0), ACL_SUCCESS);
+    ASSERT_EQ(aclrtCreateStream(&stream), ACL_SUCCESS);
+    if (i == 0) {
+      ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS);
+      ASSERT_EQ(aclrtSubscribeReport(12345, stream), ACL_SUCCESS);
+      ASSERT_EQ(aclrtLaunchCallback([](void*) {}, nullptr, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+      ASSERT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS);
+    } else {
+      ASSERT_EQ(aclrtStreamWaitEvent(stream, event), ACL_SUCCESS);
+    }
+  }
+  EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+}
+
 TEST_F(RuntimeInit, a_second_init_adds_a_reference_and_one_finalize_ends_all) {
   ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
   expect_failure(aclInit(nullptr), ACL_ERROR_REPEAT_INITIALIZE, {"aclInit", "reference 2"});

@@ -75,6 +75,7 @@ class OpaqueStream final : public Stream {
   bool idle() const override { return stream_->idle(); }
   Status synchronize(Timeout timeout) override { return stream_->synchronize(timeout); }
   void stop_on_failure(bool stop) override { stream_->stop_on_failure(stop); }
+  void abandon() override { stream_->abandon(); }
 
  private:
   std::unique_ptr<Stream> stream_;

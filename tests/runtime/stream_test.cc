@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams: order, waiting, ending, wrong handles.
+#include <pthread.h>
+
 #include <atomic>
 #include <vector>
 
@@ -134,6 +136,48 @@ TEST_F(RuntimeStream, force_drops_what_has_not_begun_and_does_not_wait) {
   gate.open();
   EXPECT_EQ(aclrtSynchronizeDevice(), ACL_SUCCESS);
   EXPECT_EQ(ran, 0);
+}
+
+TEST_F(RuntimeStream, force_drops_also_while_another_thread_waits_for_the_stream) {
+  const aclrtStream blocked = new_stream(), held = new_stream();
+  const aclrtEvent event = new_event();
+  Gate gate;
+  gate.hold(held);
+  ASSERT_EQ(aclrtRecordEvent(event, held), ACL_SUCCESS);
+  ASSERT_EQ(aclrtStreamWaitEvent(blocked, event), ACL_SUCCESS);
+  static std::atomic<bool> ran;
+  ran = false;
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                blocked, [](void*) { ran = true; }, nullptr),
+            0);
+  std::atomic<bool> waiting{false};
+  std::thread waiter([&] {
+    ASSERT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+    waiting = true;
+    aclrtSynchronizeStream(blocked);  // ends although the event is never reached while it waits
+    ASSERT_EQ(aclrtResetDevice(0), ACL_SUCCESS);
+  });
+  while (!waiting) std::this_thread::yield();
+  EXPECT_EQ(aclrtDestroyStreamForce(blocked), ACL_SUCCESS);
+  waiter.join();
+  gate.open();
+  EXPECT_EQ(aclrtSynchronizeStream(held), ACL_SUCCESS);
+  EXPECT_FALSE(ran);
+}
+
+TEST_F(RuntimeStream, a_host_function_may_end_its_thread) {
+  const aclrtStream stream = new_stream();
+  static std::atomic<bool> ran;
+  ran = false;
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream, [](void*) { pthread_exit(nullptr); }, nullptr),
+            0);
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream, [](void*) { ran = true; }, nullptr),
+            0);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
 TEST_F(RuntimeStream, destroyed_and_foreign_handles_are_recognised) {

@@ -2,6 +2,7 @@
 // Blocks from the C library, with huge pages for large ones; sizes from /proc and the control group.
 #include "src/backends/cpu/memory.h"
 
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,7 +25,8 @@ constexpr size_t kLarge = size_t{4} << 20;        // from here on a block is mad
 constexpr int64_t kMoveGrain = int64_t{1} << 20;  // bytes a core moves at a time
 constexpr size_t kMoveParallel = size_t{4} << 20;
 
-std::atomic<int64_t> live{0};
+std::atomic<int64_t> live{0};      // blocks
+std::atomic<size_t> allocated{0};  // bytes in them
 
 // The number after `key` in a file of lines "key number".
 std::optional<uint64_t> number_in(const std::string& path, const std::string& key) {
@@ -83,7 +85,8 @@ bool overlap(const void* a, const void* b, size_t bytes) {
 
 void* allocate_block(size_t bytes) {
   // More than the machine has cannot be used, whatever the C library promises; this also keeps the sums below exact.
-  if (bytes > total_memory()) return nullptr;
+  const size_t total = total_memory();
+  if (bytes > total || allocated.load(std::memory_order_relaxed) > total - bytes) return nullptr;
   const size_t alignment = bytes >= kLarge ? kHugePage : kAlignment;
   const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* block = std::aligned_alloc(alignment, rounded);
@@ -91,12 +94,15 @@ void* allocate_block(size_t bytes) {
   // Advice: a kernel that has no huge pages says no, and the block is as good.
   if (block != nullptr && bytes >= kLarge) madvise(block, rounded, MADV_HUGEPAGE);
 #endif
-  if (block != nullptr) live.fetch_add(1, std::memory_order_relaxed);
+  if (block == nullptr) return nullptr;
+  live.fetch_add(1, std::memory_order_relaxed);
+  allocated.fetch_add(malloc_usable_size(block), std::memory_order_relaxed);
   return block;
 }
 
 void free_block(void* block) {
   live.fetch_sub(1, std::memory_order_relaxed);
+  allocated.fetch_sub(malloc_usable_size(block), std::memory_order_relaxed);
   std::free(block);
 }
 
@@ -115,6 +121,8 @@ MemoryInfo machine_memory() {
     group.resize(group.rfind('/'));
   }
   apply_group_limit("/sys/fs/cgroup", info);
+  // Memory that was handed out but not written yet is still free for the system; it is not for this device.
+  info.free = std::min(info.free, info.total - std::min(info.total, allocated.load(std::memory_order_relaxed)));
   return info;
 }
 

@@ -14,6 +14,7 @@
 #include "src/base/environment.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
+#include "src/base/thread_end.h"
 
 namespace descend {
 namespace {
@@ -52,6 +53,7 @@ template <class Work> Status guarded(const Work& work) {
   try {
     return work();
   } catch (...) {
+    if (is_thread_ending()) throw;
     return failure_of_exception();
   }
 }
@@ -116,7 +118,13 @@ bool Queue::run_front(Lock& lock) {
     tasks_.pop_front();
     const bool drop = dropping() && !task.always;
     lock.unlock();
-    if (task.work && !drop) status = guarded(task.work);
+    try {
+      if (task.work && !drop) status = guarded(task.work);
+    } catch (...) {  // the program ends this thread: the task is over all the same
+      task = {};
+      end(lock, {});
+      throw;
+    }
     // What the task holds is let go before it counts as done, and without the lock.
   }
   return end(lock, std::move(status));
@@ -146,6 +154,7 @@ bool Queue::try_run(FunctionRef<Status()> work) {
 Status Queue::push(Task task) {
   const bool synchronous = environment().synchronous;
   Lock lock(mutex_);
+  if (closed_.load(std::memory_order_relaxed)) return {Code::kInvalidHandle, "the stream was destroyed"};
   if (!synchronous && !has_thread_) {
     if (Status s = start_thread(); !s.ok()) return s;
   }
@@ -256,10 +265,19 @@ Status Queue::start_thread() {
 void Queue::run_thread() {
   pthread_setname_np(pthread_self(), "descend-stream");
   Lock lock(mutex_);
-  for (;;) {
-    work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
-    if (tasks_.empty()) break;
-    if (!run_front(lock)) return;
+  try {
+    for (;;) {
+      work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
+      if (tasks_.empty()) break;
+      if (!run_front(lock)) return;
+    }
+  } catch (...) {
+    // A function of the program ended this thread.  Another goes on, now or with the next task.
+    has_thread_ = false;
+    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) {
+      if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
+    }
+    throw;
   }
   lock.unlock();
   leave_list();

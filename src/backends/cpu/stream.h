@@ -24,6 +24,7 @@ class CpuStream final : public Stream {
   Status record(Event& event) override;
   Status wait(Event& event, Timeout timeout) override;
   Status reset(Event& event) override;
+  void abandon() override { queue().close(); }
   bool idle() const override { return queue().idle(); }
   Status synchronize(Timeout timeout) override { return queue().synchronize(timeout); }
   void stop_on_failure(bool stop) override;

@@ -2,8 +2,8 @@
 // Which SIMD target the cpu kernels run on.
 //
 // Kernels are compiled once per target and chosen at run time by Highway, process-wide.  Offered are: NEON, SVE, SVE2,
-// SVE_256 and SVE2_128 on aarch64; AVX2 and AVX3 on x86-64, and SCALAR where there is neither (a fused multiply-add is
-// then made in software: the same bits, slowly).  All of them give the same bits.
+// SVE_256 and SVE2_128 on aarch64, AVX2 and AVX3 on x86-64, each where the processor has it, and SCALAR, which fuses a
+// multiply-add in software where it must: the same bits, slowly.  cmake/simd.cmake says how they are compiled.
 #pragma once
 #include <string_view>
 #include <vector>

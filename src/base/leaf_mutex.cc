@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "src/base/leaf_mutex.h"
+
+#include <pthread.h>
+
+#include <utility>
+
+namespace descend {
+
+struct LeafMutexes {
+  std::mutex mutex;
+  LeafMutex* first = nullptr;
+
+  static LeafMutexes& all() {
+    static LeafMutexes& list = *new LeafMutexes;
+    return list;
+  }
+  LeafMutex* add(LeafMutex* leaf) {
+    const std::lock_guard lock(mutex);
+    return std::exchange(first, leaf);
+  }
+  void lock() {
+    mutex.lock();
+    for (LeafMutex* leaf = first; leaf; leaf = leaf->next_) leaf->mutex_.lock();
+  }
+  void unlock() {
+    for (LeafMutex* leaf = first; leaf; leaf = leaf->next_) leaf->mutex_.unlock();
+    mutex.unlock();
+  }
+};
+
+namespace {
+
+// Handlers run in the reverse order of their registration before a fork.  This one is registered when the library is
+// loaded, so that the locks of the layers above, which may be held while a leaf is taken, are taken first.
+[[maybe_unused]] const int registered = pthread_atfork(
+    [] { LeafMutexes::all().lock(); }, [] { LeafMutexes::all().unlock(); }, [] { LeafMutexes::all().unlock(); });
+
+}  // namespace
+
+LeafMutex::LeafMutex() : next_(LeafMutexes::all().add(this)) {}
+
+}  // namespace descend
