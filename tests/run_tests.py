@@ -89,12 +89,14 @@ def fixed_addresses():
 def run_gtest(program, pattern, prefix, totals):
     command = prefix + [str(program), f"--gtest_filter={pattern}", "--gtest_color=no"]
     running, text, status = None, [], None
-    suite, counts = None, [0, 0]
+    suite, counts, began = None, [0, 0], 0.0
     passed = failed = 0
 
     def close_suite():
         if suite:
-            print(f"  {suite}: {counts[0]} passed" + (f", {counts[1]} failed" if counts[1] else ""), flush=True)
+            seconds = time.monotonic() - began
+            print(f"  {suite}: {counts[0]} passed" + (f", {counts[1]} failed" if counts[1] else "") +
+                  (f" ({seconds:.0f} s)" if seconds >= 5 else ""), flush=True)
 
     for line in lines_of(command):
         if isinstance(line, int) or line == "hangs":
@@ -106,7 +108,7 @@ def run_gtest(program, pattern, prefix, totals):
             running, text = begin[1], []
             if running.split(".")[0] != suite:
                 close_suite()
-                suite, counts = running.split(".")[0], [0, 0]
+                suite, counts, began = running.split(".")[0], [0, 0], time.monotonic()
         elif end and end[2] == running:
             # ThreadSanitizer reports and goes on; the test that ran then has failed.
             good = "OK" in end[1] and not any("Sanitizer: " in each for each in text)
