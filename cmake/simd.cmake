@@ -9,8 +9,9 @@
 # Arm with GCC only).
 # SCALAR is compiled everywhere: any machine can then be asked whether two targets give the same bits.
 set(without HWY_SSSE3|HWY_SSE4)
-if(DESCEND_SANITIZE)
-  # Sanitizers look at memory, which the targets share; four of them less halve the time such a build takes.
+# Sanitizers look at memory, which the targets share; four of them less halve the time such a build takes.
+option(DESCEND_FEW_TARGETS "Compile kernels without the SVE targets: quicker to build while developing" OFF)
+if(DESCEND_SANITIZE OR DESCEND_FEW_TARGETS)
   string(APPEND without |HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)
 endif()
 target_compile_definitions(descend_flags INTERFACE "HWY_DISABLED_TARGETS=(${without})" HWY_BROKEN_EMU128=1

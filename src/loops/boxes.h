@@ -237,6 +237,8 @@ template <bool to_buffer> void move_elements(const Axes& axes, size_t element_si
     move_axes<Element, to_buffer>(axes.axis, axes.count, o, b);
   };
   switch (element_size) {
+    case 1:
+      return move(static_cast<uint8_t*>(operand), static_cast<uint8_t*>(buffer));
     case 2:
       return move(static_cast<uint16_t*>(operand), static_cast<uint16_t*>(buffer));
     case 4:
@@ -250,7 +252,7 @@ template <bool to_buffer> void move_elements(const Axes& axes, size_t element_si
 
 }  // namespace detail
 
-// Copies the elements of a box (2, 4, 8 or 16 bytes each) from the operand into the buffer, or back.
+// Copies the elements of a box (1, 2, 4, 8 or 16 bytes each) from the operand into the buffer, or back.
 inline void gather(const Axes& axes, size_t element_size, const void* operand, void* buffer) {
   detail::move_elements<true>(axes, element_size, const_cast<void*>(operand), buffer);
 }

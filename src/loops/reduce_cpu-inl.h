@@ -24,6 +24,7 @@
 #include "src/loops/boxes.h"
 #include "src/loops/convert_cpu-inl.h"
 #include "src/loops/elementwise_cpu-inl.h"
+#include "src/loops/runs.h"
 #include "src/tensor/iteration.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -101,16 +102,8 @@ void load_points(const Iteration<N>& points, int k, const void* data, int64_t fi
   const LoadRun<double> load = loader<double>(points.dtype[k]);
   const int64_t size = static_cast<int64_t>(size_of(points.dtype[k]));
   const auto* base = static_cast<const std::byte*>(data);
-  if (points.rank == 0) return load(base, 1, to);
   HWY_ALIGN std::byte raw[kTile * sizeof(double)];
-  const int last = points.rank - 1;
-  const int64_t inner = points.extent[last], step = points.stride[k][last];
-  while (n > 0) {
-    int64_t rest = first / inner;
-    const int64_t column = first % inner, run = std::min(inner - column, n);
-    int64_t element = column * step;
-    for (int i = last - 1; i >= 0; rest /= points.extent[i], --i)
-      element += rest % points.extent[i] * points.stride[k][i];
+  for_each_run(points, k, first, n, [&](int64_t element, int64_t step, int64_t run) {
     const std::byte* at = base + element * size;
     if (step == 1) {
       load(at, run, to);
@@ -122,8 +115,8 @@ void load_points(const Iteration<N>& points, int k, const void* data, int64_t fi
       gather(axes, static_cast<size_t>(size), at, raw);
       load(raw, run, to);
     }
-    first += run, n -= run, to += run;
-  }
+    to += run;
+  });
 }
 
 template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {

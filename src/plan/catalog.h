@@ -46,7 +46,7 @@ template <class Op> OperatorEntry entry_of() {
            }});
     for (const Check<P>& check : row.checks)
       entry.violations.push_back(
-          {row.name, check.rule, Code::kInvalid, check.product,
+          {row.name, check.rule, check.code, check.product,
            [violate = check.violate](void* p, Copies& copies) { violate(*static_cast<P*>(p), copies); }});
   }
   return entry;

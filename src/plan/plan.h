@@ -19,9 +19,10 @@ namespace descend {
 inline constexpr size_t kMaxOperands = 16;  // of one kernel
 inline constexpr size_t kMaxTensors = 12;   // parameters of one operator
 
-// Where an operand of a kernel is: `bytes` from the address of a tensor parameter, or from the workspace.
+// Where an operand of a kernel is: `bytes` from the address of a tensor parameter, or from the workspace.  The kernel
+// sees null for an optional parameter that is absent.
 struct Operand {
-  static constexpr int32_t kWorkspace = -1;
+  static constexpr int32_t kWorkspace = -1, kAbsent = -2;
   int32_t address;
   int64_t bytes;
 };
@@ -35,16 +36,17 @@ struct Step {
   uint32_t first, count;  // in Program::operands
 };
 
-// The addresses of the tensor parameters, each once, inputs first.
+// The addresses of the tensor parameters that are present, each once, inputs first.
 using Addresses = std::array<void*, kMaxTensors>;
 
 // Everything about a call but where its tensors are.  Never changed once planned, so that calls alike share one.
 struct Program {
   struct Parameter {
     const char* name;
-    bool needs_address;   // the view has elements
-    bool staged = false;  // read completely before anything is written
-    aclTensor view;       // for the address of the moment
+    bool needs_address;    // the view has elements
+    bool staged = false;   // read completely before anything is written
+    bool in_place = true;  // an output may be the very same view
+    aclTensor view;        // for the address of the moment
   };
   const char* function = "";  // that planned it
   const Backend* backend = nullptr;

@@ -13,11 +13,13 @@ Pool<Plan>& plans() {
   return pool;
 }
 
-int32_t Planner::add_parameter(const char* name, const aclTensor& tensor) {
+int32_t Planner::add_parameter(const char* name, const aclTensor* tensor, bool in_place) {
+  if (!tensor) return -1;
   const auto index = static_cast<int32_t>(program_.parameters.size());
-  program_.parameters.push_back({.name = name, .needs_address = size_of(tensor) > 0, .view = tensor});
-  const bool empty = size_of(tensor) == 0;  // then the offset may be anything
-  known_[known_count_++] = {&tensor, {index, empty ? 0 : tensor.offset * static_cast<int64_t>(size_of(tensor.dtype))}};
+  const bool empty = size_of(*tensor) == 0;  // then the offset may be anything
+  program_.parameters.push_back({.name = name, .needs_address = !empty, .in_place = in_place, .view = *tensor});
+  const int64_t offset = empty ? 0 : tensor->offset * static_cast<int64_t>(size_of(tensor->dtype));
+  known_[known_count_++] = {tensor, {index, offset}};
   return index;
 }
 
@@ -31,6 +33,10 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
   program_.arguments.insert(program_.arguments.end(), from, from + bytes);
   const size_t first = program_.operands.size();
   for (size_t k = 0; k < n; ++k) {
+    if (!tensors[k]) {
+      program_.operands.push_back({Operand::kAbsent, 0});
+      continue;
+    }
     // Newest first: a staged copy is known by its own tensor.
     size_t i = known_count_;
     while (i > 0 && known_[i - 1].tensor != tensors[k]) --i;

@@ -25,10 +25,10 @@ class Planner {
  public:
   Planner(Program& program, const KernelTable& kernels) : program_(program), kernels_(kernels) {}
 
-  // A tensor parameter of the call, in the API's order.
-  int32_t add_parameter(const char* name, const aclTensor& tensor);
+  // A tensor parameter of the call, in the API's order; null when it is absent.  Answers its number, -1 for none.
+  int32_t add_parameter(const char* name, const aclTensor* tensor, bool in_place = true);
 
-  // Adds a launch of `kernel` over `tensors`, each a parameter of the call or what stage() returned.
+  // Adds a launch of `kernel` over `tensors`, each a parameter of the call, what stage() returned, or null.
   template <class Args, size_t N>
   void launch(const Kernel<Args>& kernel, const Args& args, const std::array<const aclTensor*, N>& tensors) {
     static_assert(N <= kMaxOperands);
@@ -97,12 +97,13 @@ template <class Op> Status make_program(const typename Op::Params& params, const
   const auto& spec = Op::spec();
   program.function = spec.function();
   Planner planner(program, program.backend->kernels());
-  for (const auto& in : spec.inputs()) program.inputs.push_back(planner.add_parameter(in.name, *(params.*in.field)));
+  for (const auto& in : spec.inputs())
+    program.inputs.push_back(planner.add_parameter(in.name, params.*in.field, in.in_place));
   for (const auto& out : spec.outputs()) {
     size_t k = 0;  // one that is also an input has its address already
     while (k < spec.inputs().size() && spec.inputs()[k].field != out.field) ++k;
     program.outputs.push_back(k < spec.inputs().size() ? program.inputs[k]
-                                                       : planner.add_parameter(out.name, *(params.*out.field)));
+                                                       : planner.add_parameter(out.name, params.*out.field));
   }
   if (program.backend->runs_reference()) {
     program.reference = reference_of<Op>(params);
@@ -116,7 +117,8 @@ template <class Op> Status make_program(const typename Op::Params& params, const
 
 template <class P> void take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
   size_t n = 0;
-  for (const auto& in : spec.inputs()) addresses[n++] = (p.*in.field)->data;
+  for (const auto& in : spec.inputs())
+    if (p.*in.field) addresses[n++] = (p.*in.field)->data;
   for (const auto& out : spec.outputs())
     if (!spec.is_input(out)) addresses[n++] = (p.*out.field)->data;
 }

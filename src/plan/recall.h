@@ -51,6 +51,7 @@ template <class P> class Recall {
   bool place(const P& p, const Entry& entry, Addresses& addresses) const {
     Extents now;
     const auto put = [&](const auto& tensor) {
+      if (!(p.*tensor.field)) return true;
       const auto i = static_cast<size_t>(tensor.extent);
       const auto data = reinterpret_cast<intptr_t>((p.*tensor.field)->data);
       return !__builtin_add_overflow(entry.extents[i].begin, data, &now[i].begin) &&
@@ -59,7 +60,7 @@ template <class P> class Recall {
     size_t n = 0;
     for (const auto& in : spec_.inputs()) {
       if (!put(in)) return false;
-      addresses[n++] = (p.*in.field)->data;
+      if (p.*in.field) addresses[n++] = (p.*in.field)->data;
     }
     for (const auto& out : spec_.outputs()) {
       if (!put(out)) return false;
@@ -76,6 +77,7 @@ template <class P> class Recall {
     fresh.memory->keep(p);
     for (const auto* list : {&spec_.inputs(), &spec_.outputs()})
       for (const auto& tensor : *list) {
+        if (!(p.*tensor.field)) continue;
         const auto data = reinterpret_cast<intptr_t>((p.*tensor.field)->data);
         const auto i = static_cast<size_t>(tensor.extent);
         fresh.extents[i] = {extents[i].begin - data, extents[i].end - data};

@@ -11,15 +11,16 @@
 
 namespace descend {
 
-// Calls body(field) for each input that shares memory with an output without being the very same view: it has to be
-// read completely before the output is written.
+// Calls body(field) for each input that shares memory with an output, unless it is the very same view and the operator
+// works in place: it has to be read completely before the output is written.
 template <class P, class Body>
 void for_each_overlapped_input(const Spec<P>& spec, const P& p, const Extents& extents, const Body& body) {
   for (const auto& in : spec.inputs())
     for (const auto& out : spec.outputs()) {
+      if (!(p.*in.field) || !(p.*out.field)) continue;
       const aclTensor &a = *(p.*in.field), &b = *(p.*out.field);
       const Extent &at = extents[static_cast<size_t>(in.extent)], &other = extents[static_cast<size_t>(out.extent)];
-      if (in.field == out.field || !overlap(a, at, b, other) || same_view(a, b)) continue;
+      if (in.field == out.field || !overlap(a, at, b, other) || (in.in_place && same_view(a, b))) continue;
       body(in.field);
       break;
     }
@@ -45,6 +46,7 @@ template <class Op> std::function<void(void* const* addresses)> reference_of(con
     auto p = kept->params;
     size_t next = 0;
     const auto place = [&](auto field) {
+      if (!(p.*field)) return;
       aclTensor* tensor = copies.of(*(p.*field));
       tensor->data = addresses[next++];
       p.*field = tensor;
@@ -55,7 +57,8 @@ template <class Op> std::function<void(void* const* addresses)> reference_of(con
         place(out.field);
     Extents extents;
     for (const auto* list : {&spec.inputs(), &spec.outputs()})
-      for (const auto& tensor : *list) measure(*(p.*tensor.field), false, extents[static_cast<size_t>(tensor.extent)]);
+      for (const auto& tensor : *list)
+        if (p.*tensor.field) measure(*(p.*tensor.field), false, extents[static_cast<size_t>(tensor.extent)]);
     std::vector<std::vector<std::byte>> read_first;
     for_each_overlapped_input(spec, p, extents, [&](auto input) {
       aclTensor* tensor = copies.of(*(p.*input));

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/base/product.h"
+#include "src/base/status.h"
 #include "src/base/text.h"
 #include "src/tensor/promote.h"
 #include "src/tensor/tensor.h"
@@ -30,7 +31,14 @@ template <Stage at, class Holds, class Violate, class Other = std::nullptr_t> st
   Other other = {};
   std::optional<Product> product = {};  // one on which the rule bites; empty: all
   std::string dtypes = {};              // what a rule about dtypes accepts
+  Code code = Code::kInvalid;           // what a call that breaks it is answered
 };
+
+// The same rule with another answer than 161002.
+template <class R> R answered_with(Code code, R rule) {
+  rule.code = code;
+  return rule;
+}
 
 // A rule in the operator's own words.
 template <Stage stage = Stage::kValue, class Holds, class Violate>
@@ -40,7 +48,7 @@ Rule<stage, Holds, Violate> where(std::string text, Holds holds, Violate violate
 
 inline auto rank(size_t low, size_t high) {
   return where<Stage::kRank>(
-      cat("has ", low, " to ", high, " dimensions"),
+      low == high ? cat("has ", low, " dimensions") : cat("has ", low, " to ", high, " dimensions"),
       [=](const aclTensor& t, const auto&) { return low <= t.shape.size() && t.shape.size() <= high; },
       [=](aclTensor& t, auto&) {
         t.shape.assign(high + 1, 1);
@@ -105,6 +113,15 @@ template <class P> auto same_shape(const aclTensor* P::*other) {
       });
 }
 
+inline auto one_element() {
+  return where<Stage::kShape>(
+      "has one element", [](const aclTensor& t, const auto&) { return size_of(t) == 1; },
+      [](aclTensor& t, auto&) {
+        t.shape.push_back(2);
+        t.strides = row_major(t.shape);
+      });
+}
+
 // The shape that all of the tensors broadcast to; empty when there is none.
 template <class... Tensors> std::optional<Shape> broadcast_of(const aclTensor& first, const Tensors&... others) {
   std::optional<Shape> shape = first.shape;
@@ -135,6 +152,13 @@ template <class T> auto between(T low, T high, const char* words) {
 template <class T> auto at_least(T low) {
   return where(
       cat("is at least ", low), [=](const T& v, const auto&) { return v >= low; }, [=](T& v, auto&) { v = low - 1; });
+}
+
+// Rules of arrays.
+inline auto length(size_t n) {
+  return where<Stage::kRank>(
+      cat("has ", n, " elements"), [=](const aclIntArray& a, const auto&) { return a.values.size() == n; },
+      [=](aclIntArray& a, auto&) { a.values.assign(n + 1, 1); });
 }
 
 inline auto converts_to_float() {

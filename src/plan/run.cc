@@ -21,6 +21,10 @@ Status run_steps(const Program& program, const Addresses& addresses, Launch& lau
     void* data[kMaxOperands];
     for (uint32_t k = 0; k < step.count; ++k) {
       const Operand& at = program.operands[step.first + k];
+      if (at.address == Operand::kAbsent) {
+        data[k] = nullptr;
+        continue;
+      }
       void* base = at.address == Operand::kWorkspace ? launch.workspace : addresses[static_cast<size_t>(at.address)];
       data[k] = static_cast<std::byte*>(base) + at.bytes;
     }
@@ -107,7 +111,8 @@ Status check_moved(const Plan& plan) {
       if (in < 0 || out < 0 || in == out || program.parameters[static_cast<size_t>(in)].staged) continue;
       Extent read, written;
       const aclTensor input = at(in, read), output = at(out, written);
-      if (!overlap(input, read, output, written) || same_view(input, output)) continue;
+      const bool in_place = program.parameters[static_cast<size_t>(in)].in_place && same_view(input, output);
+      if (in_place || !overlap(input, read, output, written)) continue;
       return {Code::kInvalid,
               cat(program.parameters[static_cast<size_t>(out)].name, " must satisfy: overlaps ",
                   program.parameters[static_cast<size_t>(in)].name,

@@ -40,8 +40,8 @@ Status dead(const char* parameter) {
           "keep the object alive until phase two has returned"};
 }
 
-Status broken(const char* parameter, const std::string& rule, const std::string& found) {
-  return {Code::kInvalid, cat(parameter, " must satisfy: ", rule, "; it is ", found)};
+Status broken(const char* parameter, const std::string& rule, const std::string& found, Code code) {
+  return {code, cat(parameter, " must satisfy: ", rule, "; it is ", found)};
 }
 
 Status well_formed(const char* parameter, const aclTensor& t, bool is_written) {

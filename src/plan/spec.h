@@ -31,7 +31,7 @@ namespace detail {
 Status not_on_this_product(const char* function, const std::vector<Product>& products);
 Status missing(const char* parameter);
 Status dead(const char* parameter);
-Status broken(const char* parameter, const std::string& rule, const std::string& found);
+Status broken(const char* parameter, const std::string& rule, const std::string& found, Code code = Code::kInvalid);
 // What holds for every tensor: sizes that are sizes, addresses that exist, outputs whose elements do not share memory.
 Status well_formed(const char* parameter, const aclTensor& t, bool is_written);
 const char* name_of(Direction direction);
@@ -42,7 +42,8 @@ template <class P> class Spec {
   struct TensorParameter {
     const char* name;
     const aclTensor* P::*field;
-    int extent;  // in Extents
+    int extent;     // in Extents
+    bool in_place;  // an output may be the very same view
   };
 
   // `products` are those whose page supports the operator.
@@ -60,8 +61,8 @@ template <class P> class Spec {
         if (const size_t at = check.rule.find("{}"); at != std::string::npos)
           check.rule.replace(at, 2, row_of(check.other).name);
       if (!row.tensor) continue;
-      if (row.direction != Direction::kOut) inputs_.push_back({row.name, row.tensor, extent});
-      if (row.direction != Direction::kIn) outputs_.push_back({row.name, row.tensor, extent});
+      if (row.direction != Direction::kOut) inputs_.push_back({row.name, row.tensor, extent, row.in_place});
+      if (row.direction != Direction::kIn) outputs_.push_back({row.name, row.tensor, extent, true});
       ++extent;
     }
   }
@@ -84,14 +85,15 @@ template <class P> class Spec {
         rules += cat(rules.empty() ? "" : "; ", check.rule);
         if (text.dtypes.empty()) text.dtypes = check.dtypes;
       }
-      text.parameters.push_back({row.name, detail::name_of(row.direction), row.meaning, rules});
+      const std::string direction = cat(detail::name_of(row.direction), row.required ? "" : ", optional");
+      text.parameters.push_back({row.name, direction, row.meaning, rules});
     }
     return text;
   }
 
   const char* function() const { return function_; }
   const std::vector<Row<P>>& rows() const { return rows_; }
-  // Tensor parameters in the API's order; one that is both appears in both.
+  // Tensor parameters in the API's order; one that is both appears in both.  Those that are optional may be null.
   const std::vector<TensorParameter>& inputs() const { return inputs_; }
   const std::vector<TensorParameter>& outputs() const { return outputs_; }
   bool is_input(const TensorParameter& output) const {
@@ -105,17 +107,17 @@ template <class P> class Spec {
   // Which rule a call breaks, in the order the table looks at them.
   Status diagnose(const P& p) const {
     for (const Row<P>& row : rows_)
-      if (!row.present(p)) return detail::missing(row.name);
+      if (row.required && !row.present(p)) return detail::missing(row.name);
     for (const Row<P>& row : rows_)
       if (!row.alive(p)) return detail::dead(row.name);
     for (const Stage stage : {Stage::kRank, Stage::kDtype, Stage::kShape, Stage::kValue}) {
       for (const Row<P>& row : rows_)
         for (const Check<P>& check : row.checks)
           if (check.stage == stage && !check.holds(p))
-            return detail::broken(row.name, check.rule, found(row, check, p));
+            return detail::broken(row.name, check.rule, found(row, check, p), check.code);
       if (stage != Stage::kDtype) continue;
       for (const Row<P>& row : rows_)
-        if (row.tensor)
+        if (row.tensor && row.present(p))
           if (Status s = detail::well_formed(row.name, *(p.*row.tensor), row.direction != Direction::kIn); !s.ok())
             return s;
     }

@@ -66,13 +66,18 @@ template <class P, class... Rows> class TableOf final : public Table<P> {
     size_t tensor = 0;
     const auto measured = [&](const auto& r) {
       if constexpr (std::remove_cvref_t<decltype(r)>::is_tensor)
-        return measure(*(p.*r.field), r.direction != Direction::kIn, extents[tensor++]);
+        return measured_one(p.*r.field, r.direction != Direction::kIn, extents[tensor++]);
       else
         return true;
     };
     return (row.usable(p) && ...) && (row.template holds<Stage::kRank>(p) && ...) &&
            (row.template holds<Stage::kDtype>(p) && ...) && (measured(row) && ...) &&
            (row.template holds<Stage::kShape>(p) && ...) && (row.template holds<Stage::kValue>(p) && ...);
+  }
+  // One that is absent is nowhere.
+  static bool measured_one(const aclTensor* t, bool is_written, Extent& extent) {
+    extent = {0, 0};
+    return !t || measure(*t, is_written, extent);
   }
   const std::tuple<Rows...> rows_;
 };

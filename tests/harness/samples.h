@@ -15,8 +15,9 @@ namespace descend::test {
 // Owns what a valid call's parameters point to.
 class Sample {
  public:
-  const aclTensor* tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous) {
-    tensors_.push_back(std::make_unique<Tensor>(dtype, std::move(shape), layout));
+  const aclTensor* tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous,
+                          aclFormat format = ACL_FORMAT_ND) {
+    tensors_.push_back(std::make_unique<Tensor>(dtype, std::move(shape), layout, format));
     tensors_.back()->fill({0.5, -0.5});
     tensors_.back()->upload();
     return tensors_.back()->on_device();
@@ -25,10 +26,15 @@ class Sample {
     scalars_.push_back(std::make_unique<Scalar>(v, dtype));
     return *scalars_.back();
   }
+  const aclIntArray* ints(const std::vector<int64_t>& values) {
+    arrays_.push_back({aclCreateIntArray(values.data(), values.size()), &aclDestroyIntArray});
+    return arrays_.back().get();
+  }
 
  private:
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::vector<std::unique_ptr<Scalar>> scalars_;
+  std::vector<std::unique_ptr<aclIntArray, aclnnStatus (*)(const aclIntArray*)>> arrays_;
 };
 
 // A copy of the operator's Params behind the pointer, whose objects the sample owns.

@@ -18,10 +18,11 @@ namespace descend::test {
 
 class Tensor {
  public:
-  Tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous)
-      : Tensor(dtype, shape, lay_out(shape, layout)) {}
+  Tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous, aclFormat format = ACL_FORMAT_ND)
+      : Tensor(dtype, shape, lay_out(shape, layout), format) {}
 
-  Tensor(DataType dtype, Sizes shape, View view) : dtype_(dtype), shape_(std::move(shape)), view_(std::move(view)) {
+  Tensor(DataType dtype, Sizes shape, View view, aclFormat format = ACL_FORMAT_ND)
+      : dtype_(dtype), shape_(std::move(shape)), view_(std::move(view)), format_(format) {
     // Elements before and behind the storage, to see what is written outside.
     host_.assign((static_cast<size_t>(view_.storage) + 2 * kMargin) * item(), kPoison);
     EXPECT_EQ(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), 0);
@@ -59,6 +60,13 @@ class Tensor {
     return decode(part_type(), at(i) + static_cast<size_t>(part) * part_size());
   }
   void set(int64_t i, double v) { encode(part_type(), v, at(i)); }
+  // An integer that a double might not hold.
+  void set_integer(int64_t i, int64_t v) {
+    visit(Dtypes<int64_t, int32_t, uint8_t>{}, dtype_, [&]<class T> {
+      const T element = static_cast<T>(v);
+      std::memcpy(at(i), &element, sizeof element);
+    });
+  }
   std::string bits(int64_t i) const { return std::string(at(i), item()); }
 
   // Element i becomes values[i % n]; a seed of 0 leaves the order, others start elsewhere.
@@ -90,8 +98,7 @@ class Tensor {
 
   aclTensor* make(void* data) const {
     return aclCreateTensor(shape_.data(), shape_.size(), static_cast<aclDataType>(dtype_), view_.strides.data(),
-                           view_.offset + static_cast<int64_t>(kMargin), ACL_FORMAT_ND, shape_.data(), shape_.size(),
-                           data);
+                           view_.offset + static_cast<int64_t>(kMargin), format_, shape_.data(), shape_.size(), data);
   }
   size_t part_size() const { return size_of(part_type()); }
   const char* at(int64_t i) const {
@@ -104,6 +111,7 @@ class Tensor {
   DataType dtype_;
   Sizes shape_;
   View view_;
+  aclFormat format_;
   std::vector<char> host_;
   void* device_ = nullptr;
   aclTensor* on_device_ = nullptr;
