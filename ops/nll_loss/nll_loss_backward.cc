@@ -62,7 +62,7 @@ const Spec<P>& NLLLossBackward::spec() {
           .read_first(),
       input("weight", &P::weight, kWeightMeaning, rank(1, 1), same_dtype(&P::self), nll_one_weight_a_class<P>())
           .read_first(),
-      output("out", &P::out, kOutMeaning, rank(1, 2), holds_cast_of(&P::self), same_shape(&P::self)));
+      output("out", &P::out, kOutMeaning, rank(0, 8), holds_cast_of(&P::self), same_shape(&P::self)));
   return spec;
 }
 
@@ -77,7 +77,7 @@ const Spec<P>& NLLLoss2dBackward::spec() {
           .read_first(),
       input("weight", &P::weight, kWeightMeaning, rank(0, 8), same_dtype(&P::self), nll_one_weight_a_class<P>())
           .read_first(),
-      output("out", &P::out, kOutMeaning, rank(4, 4), same_dtype(&P::self), same_shape(&P::self)));
+      output("out", &P::out, kOutMeaning, rank(0, 8), same_dtype(&P::self), same_shape(&P::self)));
   return spec;
 }
 

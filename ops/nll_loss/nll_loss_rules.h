@@ -15,7 +15,7 @@ inline auto nll_reduction() { return between<int64_t>(kNLLNone, kNLLSum, "is 0 (
 
 namespace detail {
 inline void make_longer(aclTensor& t) {
-  t.shape.push_back(2);
+  ++t.shape.back();
   t.strides = row_major(t.shape);
 }
 }  // namespace detail
@@ -33,10 +33,7 @@ template <class P> auto nll_one_weight_a_class() {
   return where<Stage::kShape>(
       "has as many elements as self has classes",
       [](const aclTensor& t, const P& p) { return size_of(t) == class_count(*p.self); },
-      [](aclTensor& t, P& p) {
-        t.shape[t.shape.size() - 1] = class_count(*p.self) + 1;
-        t.strides = row_major(t.shape);
-      });
+      [](aclTensor& t, P&) { detail::make_longer(t); });
 }
 
 // Whether reduction is one of the three is a later stage's to say.
