@@ -18,9 +18,11 @@ namespace descend {
 namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
-inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets
+inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
+inline constexpr int64_t kFewestPlanes = 256;            // classes a block has at least
 inline constexpr int64_t kMostPlanes = (1 << 15) - 1;    // classes whose numbers in a block fit every lane
-inline constexpr int64_t kShortRow = 32;
+inline constexpr int64_t kSpan = 4 * kTile;              // neighbours written at a time: long enough a run of memory
+inline constexpr int64_t kShortRow = 64;                 // classes that are not worth two fills
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -79,6 +81,19 @@ class Gradients {
   HWY_ALIGN std::byte table_[kTile * kLargest];
 };
 
+// The value in those lanes whose number is `c`.
+template <class D, class V> HWY_INLINE V gradient_where(D d, V number, V value, hn::TFromD<D> c) {
+  return hn::IfThenElseZero(hn::Eq(number, hn::Set(d, c)), value);
+}
+
+// Calls write(i) so that vectors from i on cover [0, n), n being a vector at least.  The last one may reach back over
+// some that were written: shorter than a vector is slower.
+template <class Write> HWY_INLINE void for_each_vector(int64_t n, int64_t lanes, const Write& write) {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) write(i);
+  if (i < n) write(n - lanes);
+}
+
 // One class of n neighbouring positions.
 template <class Bits> void write_plane(const Bits* number, const Bits* value, int64_t n, Bits c, Bits* out) {
   const hn::ScalableTag<Bits> d;
@@ -87,13 +102,9 @@ template <class Bits> void write_plane(const Bits* number, const Bits* value, in
     for (int64_t i = 0; i < n; ++i) out[i] = number[i] == c ? value[i] : Bits{0};
     return;
   }
-  const auto wanted = hn::Set(d, c);
-  const auto write = [&](int64_t i) HWY_ATTR {
-    hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::LoadU(d, number + i), wanted), hn::LoadU(d, value + i)), d, out + i);
-  };
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) write(i);
-  if (i < n) write(n - lanes);  // the last ones again with those before them: shorter than a vector is slower
+  for_each_vector(n, lanes, [&](int64_t i) HWY_ATTR {
+    hn::StoreU(gradient_where(d, hn::LoadU(d, number + i), hn::LoadU(d, value + i), c), d, out + i);
+  });
 }
 
 // Classes [begin, end) of n positions, `step` elements apart from `out` on, class by class.
@@ -102,9 +113,12 @@ void write_planes(const int64_t* index, const Bits* value, int64_t n, int64_t be
                   int64_t step, Bits* out) {
   if constexpr (std::is_integral_v<Bits>) {
     if (step == 1) {
-      HWY_ALIGN Bits number[kTile];  // the class, from `begin`, in a lane of out's own width
-      for (int64_t i = 0; i < n; ++i)
-        number[i] = static_cast<Bits>(begin <= index[i] && index[i] < end ? index[i] - begin : -1);
+      HWY_ALIGN Bits number[kSpan];  // the class, from `begin`, in a lane of out's own width
+      const auto classes = static_cast<uint64_t>(end - begin);
+      for (int64_t i = 0; i < n; ++i) {
+        const int64_t c = index[i] - begin;
+        number[i] = static_cast<Bits>(static_cast<uint64_t>(c) < classes ? c : -1);
+      }
       for (int64_t c = begin; c < end; ++c)
         write_plane(number, value, n, static_cast<Bits>(c - begin), out + c * class_stride);
       return;
@@ -114,13 +128,29 @@ void write_planes(const int64_t* index, const Bits* value, int64_t n, int64_t be
     for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = index[i] == c ? value[i] : Bits{};
 }
 
+// A row of few classes, of which `index` has the value; -1 for none.
+template <class Bits> void write_short_row(int64_t index, Bits value, int64_t classes, Bits* out) {
+  if constexpr (std::is_integral_v<Bits>) {
+    const hn::ScalableTag<Bits> d;
+    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+    if (classes >= lanes) {
+      const auto first = hn::Iota(d, 0), values = hn::Set(d, value);
+      for_each_vector(classes, lanes, [&](int64_t c) HWY_ATTR {
+        hn::StoreU(gradient_where(d, first, values, static_cast<Bits>(index - c)), d, out + c);
+      });
+      return;
+    }
+  }
+  for (int64_t c = 0; c < classes; ++c) out[c] = c == index ? value : Bits{};
+}
+
 // Classes [begin, end) of one position.
 template <class Bits>
 void write_row(int64_t index, Bits value, int64_t begin, int64_t end, int64_t class_stride, Bits* out) {
   if (class_stride != 1) {
     for (int64_t c = begin; c < end; ++c) out[c * class_stride] = c == index ? value : Bits{};
   } else if (end - begin <= kShortRow) {
-    for (int64_t c = begin; c < end; ++c) out[c] = c == index ? value : Bits{};
+    write_short_row(begin <= index && index < end ? index - begin : -1, value, end - begin, out + begin);
   } else if (begin <= index && index < end) {
     std::fill(out + begin, out + index, Bits{});
     out[index] = value;
@@ -139,8 +169,8 @@ class Cut {
     planes = last >= 0 &&
              (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     row_ = planes ? a.points.extent[last] : points_;
-    tile_ = planes ? std::min(row_, kTile) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
-    block_ = std::min({classes_, kBlock / tile_, planes ? kMostPlanes : kBlock});
+    tile_ = planes ? std::min(row_, kSpan) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
+    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestPlanes, planes ? kMostPlanes : kBlock));
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }
@@ -166,14 +196,15 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
   auto* const out = static_cast<Bits*>(data[0]);
   const int64_t step = a.points.rank > 0 ? a.points.stride[0][a.points.rank - 1] : 0;
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
-    int64_t index[kTile], offset[kTile];
-    HWY_ALIGN Bits value[kTile];
+    int64_t index[kSpan], offset[kTile];
+    HWY_ALIGN Bits value[kSpan];
     int64_t tile = -1, n = 0;
     for (int64_t unit = begin; unit < end; ++unit) {
       if (cut.tile_of(unit) != tile) {
         tile = cut.tile_of(unit);
         n = cut.positions(tile);
-        gradients.load(cut.first_position(tile), n, index, value);
+        for (int64_t i = 0; i < n; i += kTile)
+          gradients.load(cut.first_position(tile) + i, std::min(kTile, n - i), index + i, value + i);
         load_offsets(a.points, 0, cut.first_position(tile), cut.planes ? 1 : n, offset);
       }
       const int64_t from = cut.first_class(unit), to = cut.end_class(unit);

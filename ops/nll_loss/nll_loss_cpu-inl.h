@@ -27,7 +27,8 @@ void load_classes(const NLLClasses& classes, const Iteration<N>& points, int k, 
   load_indices(points, k, targets, first, n, to);
   for (int64_t i = 0; i < n; ++i) {
     const int64_t t = to[i];
-    to[i] = t != classes.ignored && t >= 0 && t < classes.count ? t : -1;
+    const bool is_class = static_cast<uint64_t>(t) < static_cast<uint64_t>(classes.count);
+    to[i] = is_class & (t != classes.ignored) ? t : -1;
   }
 }
 

@@ -264,6 +264,12 @@ TEST_F(NLLLossOperators, ignored_targets_may_be_any_number) {
         }
 }
 
+TEST_F(NLLLossOperators, many_neighbours_are_written_in_runs) {
+  // Planes of more positions than are written at a time, of more classes than a block has.
+  for (DataType dtype : kFloats) check_backward({.self = {1, 3, 61, 71}, .dtype = dtype, .out = dtype});
+  check_backward({.self = {1, 300, 1, 2100}, .reduction = kMean});
+}
+
 TEST_F(NLLLossOperators, many_classes_are_written_in_blocks) {
   // More than a block, in rows and in planes, and more than 16 bits count; the last class of each block and the first.
   for (DataType dtype : {DataType::kFloat16, DataType::kFloat})
@@ -813,7 +819,8 @@ TEST_F(NLLLossOperators, same_bits_for_any_number_of_threads) {
         setenv("DESCEND_THREADS", threads, 1);
         reread_environment();
         ASSERT_EQ(parallel_width(), std::atoi(threads));
-        digests.push_back(digest(dtype, shape, "transposed", kChannelsLast));
+        digests.push_back(digest(dtype, shape, "transposed", kChannelsLast) +
+                          digest(dtype, shape, "contiguous", "contiguous"));
       }
       unsetenv("DESCEND_THREADS");
       reread_environment();

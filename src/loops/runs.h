@@ -31,6 +31,10 @@ void for_each_run(const Iteration<N>& points, int k, int64_t first, int64_t n, c
 namespace detail {
 template <class Element> void load_indices(const void* from, int64_t step, int64_t n, int64_t* to) {
   const auto* at = static_cast<const Element*>(from);
+  if (step == 1) {  // neighbours are converted several at a time
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<int64_t>(at[i]);
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) to[i] = static_cast<int64_t>(at[i * step]);
 }
 }  // namespace detail
