@@ -273,7 +273,7 @@ TEST_F(NLLLossOperators, many_neighbours_are_written_in_runs) {
 TEST_F(NLLLossOperators, many_classes_are_written_in_blocks) {
   // More than a block, in rows and in planes, and more than 16 bits count; the last class of each block and the first.
   for (DataType dtype : {DataType::kFloat16, DataType::kFloat})
-    for (const Sizes& self : {Sizes{2, 140000}, Sizes{1, 70000, 1, 3}}) {
+    for (const Sizes& self : {Sizes{2, 140000}, Sizes{1, 70000, 1, 2}}) {
       const int64_t classes = classes_of(self), planes = self.size() == 4;
       const Sizes positions = positions_of(self);
       Tensor gradOutput(dtype, {}), target(DataType::kInt64, positions), weight(dtype, {classes}), total(dtype, {}),
@@ -291,7 +291,7 @@ TEST_F(NLLLossOperators, many_classes_are_written_in_blocks) {
         for (int64_t i = 0; i < out.size(); ++i) written += out.get(i) != 0;
         ASSERT_EQ(written, c == 0 ? 1 : target.size()) << c;
         for (int64_t i = 0; i < written; ++i) {
-          const int64_t at = planes ? (c - i) * 3 + i : i * classes + c - i;
+          const int64_t at = planes ? (c - i) * 2 + i : i * classes + c - i;
           ASSERT_EQ(out.get(at), -weight.get(c - i)) << "class " << c - i;
         }
       }
