@@ -2,6 +2,7 @@
 // Sums over all points of an Iteration.  Compiled once per SIMD target.
 //
 //   sum<N>(points, data, f)      the sum of f(d, in0, ..., in_{N-1}), terms and sum in double
+//   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
 // iterate_in_order(), on the layout.  A tile of kTile terms is added in kSumLanes columns, the columns as a tree; tiles
@@ -17,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -73,33 +75,46 @@ class CompensatedSum {
   double sum_ = 0, lost_ = 0;
 };
 
-// The sum of `count` terms.  fill(begin, n, terms) writes n <= kTile of them, from number `begin` on.
-template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
-  if (count == 0) return 0;
+// The sums of `lists` lists of `count` terms each.  fill(begin, n, terms) writes n <= kTile terms of each list, from
+// number `begin` on, to terms[list].  What a sum is does not depend on the other lists.
+template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
+  std::array<double, lists> result{};
+  if (count == 0) return result;
   const int64_t tiles = (count - 1) / kTile + 1;
   const int64_t per_chunk = std::max(kChunk / kTile, (tiles - 1) / kSumChunks + 1);
-  double sums[kSumChunks];
+  double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    HWY_ALIGN double terms[kTile];
-    CompensatedSum sum;
+    HWY_ALIGN double terms[lists][kTile];
+    CompensatedSum sum[lists];
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t n = std::min(kTile, count - tile * kTile);
       const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
       fill(tile * kTile, n, terms);
-      std::fill(terms + n, terms + full, 0.0);
-      sum.add(sum_tile(terms, full));
+      for (int list = 0; list < lists; ++list) {
+        std::fill(terms[list] + n, terms[list] + full, 0.0);
+        sum[list].add(sum_tile(terms[list], full));
+      }
     }
-    sums[begin / per_chunk] = sum.value();
+    for (int list = 0; list < lists; ++list) sums[list][begin / per_chunk] = sum[list].value();
   });
-  CompensatedSum sum;
-  for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[chunk]);
-  return sum.value();
+  for (int list = 0; list < lists; ++list) {
+    CompensatedSum sum;
+    for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[list][chunk]);
+    result[static_cast<size_t>(list)] = sum.value();
+  }
+  return result;
 }
 
-// Points [first, first + n) of operand k as doubles, in the order of iteration.
-template <int N>
-void load_points(const Iteration<N>& points, int k, const void* data, int64_t first, int64_t n, double* to) {
-  const LoadRun<double> load = loader<double>(points.dtype[k]);
+// The sum of one list, whose terms fill writes to `terms`.
+template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
+  return sum_term_lists<1>(count,
+                           [&](int64_t begin, int64_t n, double(*terms)[kTile]) { fill(begin, n, terms[0]); })[0];
+}
+
+// Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.
+template <int N, class T>
+void load_points(const Iteration<N>& points, int k, const void* data, int64_t first, int64_t n, T* to) {
+  const LoadRun<T> load = loader<T>(points.dtype[k]);
   const int64_t size = static_cast<int64_t>(size_of(points.dtype[k]));
   const auto* base = static_cast<const std::byte*>(data);
   HWY_ALIGN std::byte raw[kTile * sizeof(double)];
@@ -116,6 +131,25 @@ void load_points(const Iteration<N>& points, int k, const void* data, int64_t fi
       load(raw, run, to);
     }
     to += run;
+  });
+}
+
+// The way back: values become points [first, first + n) of operand k, each of its points an element of its own.
+template <int N, class T>
+void store_points(const Iteration<N>& points, int k, void* data, int64_t first, int64_t n, const T* from) {
+  const StoreRun<T> store = storer<T>(points.dtype[k]);
+  const int64_t size = static_cast<int64_t>(size_of(points.dtype[k]));
+  auto* base = static_cast<std::byte*>(data);
+  HWY_ALIGN std::byte raw[kTile * sizeof(complex128)];
+  for_each_run(points, k, first, n, [&](int64_t element, int64_t step, int64_t run) {
+    std::byte* at = base + element * size;
+    if (step == 1) {
+      store(from, run, at);
+    } else {
+      store(from, run, raw);
+      scatter(axes_of(1, &run, &step), static_cast<size_t>(size), raw, at);
+    }
+    from += run;
   });
 }
 
