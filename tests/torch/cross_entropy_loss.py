@@ -138,10 +138,10 @@ def cross_entropy_loss_grad(case):
         magnitude = sum(numpy.abs(term) for term in terms)
         cancels = magnitude > numpy.abs(formula)
         slack = numpy.where(cancels & numpy.isfinite(magnitude) & p.counts[:, None], 6 * FLOAT_EPSILON * magnitude, 0)
+        skipped = ~p.counts[:, None] & ~numpy.isfinite(probability * (1 + numpy.abs(g))[:, None])
     empty_mean = p.reduction == "mean" and p.total == 0
     if empty_mean:
         formula, slack = numpy.full_like(formula, numpy.nan), 0.0
-    skipped = ~p.counts[:, None] & ~numpy.isfinite(probability * (1 + numpy.abs(g))[:, None])
     deviating = {"cross_entropy_all_ignored": numpy.full(formula.shape, empty_mean),
                  "cross_entropy_ignored_row": skipped & (not empty_mean)}
     case.expect(out, formula, torch_gradient(p, grad.values, log_prob.values), p.dtype, slack, deviating=deviating)

@@ -39,9 +39,9 @@ def promote(*dtypes):
 def decode(dtype, stored):
     """Stored elements as doubles (integers stay what they are); of complex ones the real part."""
     if dtype is BF16:
-        return numpy.asarray(stored.astype("u4") << 16).view("f4").astype("f8")
+        stored = numpy.asarray(stored.astype("u4") << 16).view("f4")
     if stored.dtype.kind == "c":
-        return stored.real.astype("f8")
+        stored = stored.real
     with numpy.errstate(all="ignore"):
         return stored.astype("f8" if stored.dtype.kind == "f" else "i8")
 
