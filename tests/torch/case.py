@@ -17,6 +17,7 @@ class Tensor:
     def __init__(self, name, dtype, view, stored, memory, handle, format_code):
         self.name, self.dtype, self.view, self.stored = name, dtype, view, stored
         self.memory, self.handle, self.format = memory, handle, format_code
+        self.shown = True  # whether its first values say anything
 
     @property
     def values(self):
@@ -25,7 +26,7 @@ class Tensor:
 
     def __str__(self):
         values = self.values
-        shown = f"\n      {values.ravel().tolist()}" if values.size <= SHOWN else ""
+        shown = f"\n      {values.ravel().tolist()}" if self.shown and values.size <= SHOWN else ""
         return f"{self.name}: {self.dtype} {FORMATS[self.format]} {self.view}{shown}"
 
 
@@ -74,7 +75,9 @@ class Case:
         """A tensor whose elements share no memory, full of noise."""
         view = layouts.view(self.random, shape)
         noise = self.random.integers(0, 256, view.storage * dtype.storage.itemsize, "u1")
-        return self.tensor(name, dtype, view, noise.view(dtype.storage), format_code)
+        made = self.tensor(name, dtype, view, noise.view(dtype.storage), format_code)
+        made.shown = False
+        return made
 
     def number(self, name, value, *dtypes):
         """An aclScalar of one of the dtypes; returns its handle and the value it has."""
@@ -150,7 +153,9 @@ class Case:
         why = "" if compared[first] else " (a deviation: not judged by PyTorch here)"
         self.problems.append(
             f"{tensor.name}: {int(mask.sum())} of {mask.size} elements differ from {peer}; the first is {list(first)}:\n"
-            f"      ours    {ours[first]}\n      PyTorch {torch[first]}{why}\n      formula {formula[first]}")
+            f"      ours    {ours[first]}\n      PyTorch {torch[first]}{why}\n      formula {formula[first]}" + "".join(
+                f"\n      {other.name} there {other.values[first]}" for other in self.described
+                if isinstance(other, Tensor) and other.shown and other.view.shape == mask.shape))
 
     def free(self):
         for thing in reversed(self.owned):

@@ -64,7 +64,7 @@ def view(random, shape, shares_memory=False):
     plain = random.random() < 0.3
     order = list(range(rank - 1, -1, -1))  # from the innermost
     steps, flips, repeats = [1] * rank, [False] * rank, [False] * rank
-    offset = after = 0
+    before = after = 0
     if not plain:
         if random.random() < 0.5:
             random.shuffle(order)
@@ -75,8 +75,8 @@ def view(random, shape, shares_memory=False):
         if shares_memory and random.random() < 0.3:
             repeats = [bool(random.random() < 0.3) for _ in shape]
         if random.random() < 0.5:
-            offset, after = (int(number) for number in random.integers(0, 9, 2))
-    strides, step, last = [0] * rank, 1, 0
+            before, after = (int(number) for number in random.integers(0, 9, 2))
+    strides, step, last, offset = [0] * rank, 1, 0, before
     for axis in order:
         size = max(shape[axis], 1)
         if repeats[axis]:
@@ -87,4 +87,4 @@ def view(random, shape, shares_memory=False):
         if flips[axis]:
             offset += strides[axis] * (size - 1)
             strides[axis] = -strides[axis]
-    return View(shape, strides, offset, last + 1 + offset + after)
+    return View(shape, strides, offset, before + last + 1 + after)
