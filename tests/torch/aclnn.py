@@ -90,11 +90,13 @@ def scalar(library, stored, dtype):
 
 
 def int_array(library, numbers):
-    return Handle(library, "IntArray", library.objects.aclCreateIntArray(int64s(numbers), ctypes.c_uint64(len(numbers))))
+    made = library.objects.aclCreateIntArray(int64s(numbers), ctypes.c_uint64(len(numbers)))
+    return Handle(library, "IntArray", made)
 
 
 def call(library, function, arguments):
-    """Both phases, and waits.  Arguments are handles, None for a null pointer, or ctypes numbers.  Returns the workspace."""
+    """Both phases, and waits.  Arguments are handles, None for a null pointer, or ctypes numbers.  Returns how many
+    bytes of workspace it asked for."""
     arguments = [ctypes.c_void_p(a.value) if isinstance(a, Handle) else a for a in arguments]
     size, executor = ctypes.c_uint64(), ctypes.c_void_p()
     plan = getattr(library.operators, function + "GetWorkspaceSize")

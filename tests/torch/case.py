@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One random case: draws its tensors and parameters, calls the operator, and collects what is wrong with the outputs."""
+"""One random case: draws tensors and parameters, calls the operator, and collects what is wrong with the outputs."""
 import numpy
 
 import aclnn
@@ -138,7 +138,10 @@ class Case:
             compared = compared & ~numpy.broadcast_to(mask, ours.shape)
         self.note(deviating or {})
         if exact:
-            wrong = {"formula": judge.exactly_wrong(ours, formula), "PyTorch": judge.exactly_wrong(ours, torch) & compared}
+            wrong = {
+                "formula": judge.exactly_wrong(ours, formula),
+                "PyTorch": judge.exactly_wrong(ours, torch) & compared,
+            }
         else:
             wrong = {
                 "formula": judge.wrong_elements(ours, formula, slack, computed, tensor.dtype),
@@ -152,7 +155,8 @@ class Case:
         first = tuple(int(i) for i in numpy.argwhere(mask)[0]) if mask.ndim else ()
         why = "" if compared[first] else " (a deviation: not judged by PyTorch here)"
         self.problems.append(
-            f"{tensor.name}: {int(mask.sum())} of {mask.size} elements differ from {peer}; the first is {list(first)}:\n"
+            f"{tensor.name}: {int(mask.sum())} of {mask.size} elements differ from {peer}; "
+            f"the first is {list(first)}:\n"
             f"      ours    {ours[first]}\n      PyTorch {torch[first]}{why}\n      formula {formula[first]}" + "".join(
                 f"\n      {other.name} there {other.values[first]}" for other in self.described
                 if isinstance(other, Tensor) and other.shown and other.view.shape == mask.shape))

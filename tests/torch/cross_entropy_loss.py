@@ -25,9 +25,10 @@ class Problem:
         # A null pointer means "mean".
         self.text = None if self.reduction == "mean" and case.chance(0.3) else self.reduction
         case.parameter("reduction", self.text)
-        self.ignored = case.parameter("ignoreIndex", int(case.pick(-100, -100, int(case.random.integers(self.classes)), -1,
-                                                                   self.classes, 2**62)))
-        self.smoothing = case.parameter("labelSmoothing", float(case.pick(0.0, 0.0, 0.1, 0.5, 1.0, case.random.random())))
+        self.ignored = case.parameter("ignoreIndex", int(case.pick(
+            -100, -100, int(case.random.integers(self.classes)), -1, self.classes, 2**62)))
+        self.smoothing = case.parameter("labelSmoothing", float(case.pick(
+            0.0, 0.0, 0.1, 0.5, 1.0, case.random.random())))
         self.weighted = case.chance(0.5)
 
     def draw(self, count):
@@ -70,9 +71,10 @@ def cross_entropy_loss(case):
     zloss = case.output("zlossOut", p.dtype, loss.view.shape)
     lse = case.output("lseForZlossOut", p.dtype, [p.rows])
     returns_zloss = case.parameter("returnZloss", case.chance(0.2))
+    scale = case.parameter("lseSquareScaleForZloss", case.pick(0.0, 0.5))
     case.call("aclnnCrossEntropyLoss", x, p.target, p.weight, p.text_argument(), ctypes.c_int64(p.ignored),
-              ctypes.c_double(p.smoothing), ctypes.c_double(case.parameter("lseSquareScaleForZloss", case.pick(0.0, 0.5))),
-              ctypes.c_bool(returns_zloss), loss, log_prob, zloss, lse)
+              ctypes.c_double(p.smoothing), ctypes.c_double(scale), ctypes.c_bool(returns_zloss), loss, log_prob, zloss,
+              lse)
 
     with numpy.errstate(all="ignore"):
         logs = log_softmax(x.values)
@@ -100,7 +102,7 @@ def cross_entropy_loss(case):
 
 
 def torch_gradient(p, gradient, logs):
-    """The gradient at the input of log-softmax: of what cross_entropy does after it, through log-softmax's own backward."""
+    """The gradient at the input of log-softmax: of what cross_entropy does after it, through log-softmax's backward."""
     logs = torch.from_numpy(logs).requires_grad_()
     keywords = {"ignore_index": p.ignored, "reduction": p.reduction}
     loss = torch.nn.functional.nll_loss(logs, p.torch_target, p.torch_weight, **keywords) * (1 - p.smoothing)
@@ -114,7 +116,8 @@ def torch_gradient(p, gradient, logs):
 
 def cross_entropy_loss_grad(case):
     p = Problem(case)
-    grad = case.input("gradLoss", p.dtype, p.loss_shape(), lambda count: case.numbers(count, 2, (0.0, 1.0, numpy.inf, numpy.nan)))
+    grad = case.input("gradLoss", p.dtype, p.loss_shape(),
+                      lambda count: case.numbers(count, 2, (0.0, 1.0, numpy.inf, numpy.nan)))
     # Logarithms of probabilities, or, for what is left of them in a half, numbers of that size.
     draw = lambda count: numpy.minimum(case.numbers(count, 3), 3) - 1 if case.chance(0.5) else -numpy.abs(p.draw(count))
     log_prob = case.input("logProb", p.dtype, [p.rows, p.classes], draw)

@@ -62,7 +62,7 @@ def rounded(dtype, numbers):
 
 
 def ulp(dtype, numbers):
-    """The distance of neighbours at each number: of subnormal ones below the smallest normal number, 0 at Inf and NaN."""
+    """The distance of neighbours at each number: of subnormal ones below the smallest normal one, 0 at Inf and NaN."""
     finite = numpy.isfinite(numbers)
     _, exponents = numpy.frexp(numpy.where(finite, numbers, 1))
     exponents = numpy.where(numpy.where(finite, numbers, 1) == 0, dtype.least_exponent, exponents - 1)

@@ -9,8 +9,8 @@ import elements
 import layouts
 from elements import BF16, DOUBLE, FLOAT, FLOAT16, INT8, INT32, INT64
 
-LANDMARKS = (0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**-24, -(2.0**-24), 2.0**-149, -(2.0**-130), -1e-8,
-             -17.0, -88.0, -104.0, 60000.0, -60000.0, 3e38, -3e38)
+LANDMARKS = (0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**-24, -(2.0**-24), 2.0**-149, -(2.0**-130),
+             -1e-8, -17.0, -88.0, -104.0, 60000.0, -60000.0, 3e38, -3e38)
 
 
 def wide(dtype, values):
@@ -83,7 +83,7 @@ def elu_backward(case):
     grad = case.input("gradOutput", dtype, shape, draw)
     is_result = case.parameter("isResult", case.chance(0.5))
     handles, (alpha, scale, input_scale) = scalars(case, dtype, negative_alpha=not is_result)
-    # ELU's result is never below -alpha * scale by much; that a slope of 3e38 * inputScale counts as infinite is documented.
+    # ELU's result is never far below -alpha * scale; that a slope FLOAT cannot hold counts as infinite is documented.
     known = case.input("selfOrResult", dtype, shape, lambda count: numpy.where(
         (drawn := draw(count)) < -1e30, -60000.0 if is_result else drawn, drawn))
     out = case.output("gradInput", case.pick(dtype, dtype, *elements.CAST_TARGETS), shape)

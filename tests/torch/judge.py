@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Compares an operator's output with what it must be.
 
-The bounds are section 8 of the contract, against the exact formula on the same inputs: 2 ulp for FLOAT and DOUBLE, 1 ulp
-for FLOAT16 and BF16.  A case may add a slack, an absolute error, where its formula cancels.  Around the wanted value lies
-an interval of that radius; both its ends are rounded to the dtype the operator computes in and cast to the output's, as
-section 5 says, and the output has to lie between them.  NaN is wanted only where NaN is, an infinity where rounding gives one.
+The bounds are section 8 of the contract, against the exact formula on the same inputs: 2 ulp for FLOAT and DOUBLE, 1
+ulp for FLOAT16 and BF16.  A case may add a slack, an absolute error, where its formula cancels.  Around the wanted
+value lies an interval of that radius; both its ends are rounded to the dtype the operator computes in and cast to the
+output's, as section 5 says, and the output has to lie between them.  NaN is right only where NaN is wanted, an
+infinity where one is wanted or where rounding gives one.
 """
 import numpy
 

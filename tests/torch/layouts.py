@@ -22,7 +22,8 @@ class View:
         ends = [stride * (size - 1) for stride, size in zip(self.strides, self.shape) if size > 0]
         first = self.offset + by + sum(end for end in ends if end < 0)
         last = self.offset + by + sum(end for end in ends if end > 0)
-        return View(self.shape, self.strides, self.offset + by, self.storage) if 0 <= first <= last < self.storage else None
+        fits = 0 <= first <= last < self.storage
+        return View(self.shape, self.strides, self.offset + by, self.storage) if fits else None
 
     def __str__(self):
         return f"shape {list(self.shape)} strides {list(self.strides)} offset {self.offset} in {self.storage} elements"

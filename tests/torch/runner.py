@@ -13,6 +13,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 MODULES = ("elu", "smooth_l1_loss", "nll_loss", "upsample_nearest3d", "cross_entropy_loss")
 CASES, LIMIT = 6500, 120  # how many cases, and after how many seconds one counts as hanging
 SHOWN = 20  # failures that are printed; all are counted
+# A tenth as many cases again on the product that accepts more: INT32 targets of the cross entropy loss.
+SECOND_PRODUCT = "Ascend950"
 
 
 def options_of(arguments):
@@ -109,7 +111,7 @@ def work(options, progress):
     if progress.next == 0:
         print(f"PyTorch {torch.__version__} on the CPU, product {library.product}, seed {options.seed}, "
               f"{options.cases} cases", flush=True)
-        for what, good in judge.can_fail():
+        for what, good in judge.can_fail() if progress.passed == 0 else ():
             progress.count(good)
             if not good:
                 print(f"FAILED the comparison itself: {what}")
@@ -148,7 +150,7 @@ def work(options, progress):
 
 
 def run_in_child(options, progress):
-    """Runs the cases in a child, so that a crash is one failed case.  Returns the exit status, negative for a signal."""
+    """Runs the cases in a child, so that a crash is one failed case.  Returns its status, negative for a signal."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -162,9 +164,9 @@ def run_in_child(options, progress):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def main():
-    options = options_of(sys.argv[1:])
-    progress, began = Progress(), time.monotonic()
+def run_all(options, progress):
+    """Every case, and whether they could run; behind one that ended its process a new child goes on."""
+    progress.next = 0
     status = run_in_child(options, progress)
     while status < 0 and progress.next > 0:
         seed = options.seed + progress.next - 1
@@ -178,6 +180,17 @@ def main():
         progress.count(status == 0)
     elif status != 0:
         progress.count(False)
+    return status == 0
+
+
+def main():
+    options = options_of(sys.argv[1:])
+    progress, began = Progress(), time.monotonic()
+    ran = run_all(options, progress)
+    if ran and options.case is None and "DESCEND_SOC" not in os.environ:
+        os.environ["DESCEND_SOC"] = SECOND_PRODUCT
+        options.cases //= 10
+        run_all(options, progress)
     print(f"{time.monotonic() - began:.0f} s")
     print(f"{progress.passed} passed, {progress.failed} failed", flush=True)
     return 0 if progress.failed == 0 and progress.passed else 1

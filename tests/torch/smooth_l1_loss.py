@@ -74,11 +74,12 @@ def smooth_l1_loss_backward(case):
         slope = numpy.where(numpy.abs(x) < beta, x / (beta or 1), numpy.sign(x))
         formula = grad.values * slope / divisor
         at_zero = numpy.broadcast_to((x == 0) & (beta == 0), whole)
-    # PyTorch divides by the element count of what it is given as self, and wants all of one shape: where gradOut is larger
-    # than the loss, its sum's gradient is divided here.
+    # PyTorch divides by the element count of what it is given as self, and wants all of one shape: where gradOut is
+    # larger than the loss, its sum's gradient is divided here.
     larger = whole != count
     tensors = [torch.from_numpy(tensor.values).expand(whole if larger else count) for tensor in (self, target)]
-    peer = torch.ops.aten.smooth_l1_loss_backward(torch.from_numpy(grad.values), *tensors, 2 if larger else reduction, beta)
+    peer = torch.ops.aten.smooth_l1_loss_backward(torch.from_numpy(grad.values), *tensors, 2 if larger else reduction,
+                                                  beta)
     if larger:
         peer /= divisor
     case.expect(out, formula, peer.numpy(), dtype, deviating={"smooth_l1_backward_beta_0": at_zero})

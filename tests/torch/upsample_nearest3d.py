@@ -146,7 +146,8 @@ def backward(case):
     owner_of = [owners(*axis) for axis in zip(sizes.input, sizes.output, used)]
     theirs = [torch_sources(*axis) for axis in zip(sizes.input, sizes.output, used)]
     with numpy.errstate(all="ignore"):
-        formula = box_sums(values.astype(numpy.longdouble) if dtype is elements.DOUBLE else values, owner_of, sizes.input)
+        wide = numpy.longdouble if dtype is elements.DOUBLE else "f8"  # more than the operator has
+        formula = box_sums(values.astype(wide), owner_of, sizes.input)
         magnitude = box_sums(numpy.abs(values), owner_of, sizes.input)
         terms = box_sums(numpy.ones_like(values), owner_of, sizes.input)
         # The contract adds one after the other: each addition rounds once.
@@ -159,7 +160,8 @@ def backward(case):
         changed[ours[moved & (ours >= 0)]] = True
         changed[other[moved]] = True
         differs |= changed.reshape([-1 if i == axis else 1 for i in range(3)])
-    peer = torch.ops.aten.upsample_nearest3d_backward(torch.from_numpy(values.copy()), sizes.output, shape, *used).numpy()
+    peer = torch.ops.aten.upsample_nearest3d_backward(torch.from_numpy(values.copy()), sizes.output, shape, *used)
+    peer = peer.numpy()
     order = TO_NDHWC if formats[1] == NDHWC else range(5)
     mask = numpy.broadcast_to(differs, shape).transpose(order)
     case.expect(out, formula.transpose(order), peer.transpose(order), dtype, slack.transpose(order),
