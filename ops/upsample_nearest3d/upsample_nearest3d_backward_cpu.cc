@@ -133,36 +133,71 @@ HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, O
 // What a thread works in.
 template <class T, class Element> struct Buffers {
   int64_t table_first = -1, table_width = 0;
-  int64_t end[kTile];  // element i of the row owns [end of i - 1, end[i]) of gradOut's width
+  int64_t widest = 0;       // box of the row
+  int64_t edge[kTile + 1];  // element i of the row owns [edge[i], edge[i + 1]) of gradOut's width
   HWY_ALIGN T sum[kTile];
   HWY_ALIGN T terms[kTile];
   HWY_ALIGN Element raw[kTile];  // terms before they are converted, results before they are scattered
-};
 
-// Adds the terms [first, end[n - 1]) of a row, each to the element that owns it.
-template <class T, class Element>
-HWY_NOINLINE void add_row(const Element* row, int64_t stride, int64_t first, int64_t n, Buffers<T, Element>& b) {
-  int64_t i = 0;
-  for (const int64_t last = b.end[n - 1]; first < last; first += kTile) {
-    const int64_t count = std::min(kTile, last - first);
+  // Terms [first, first + count) of a row, at most kTile.
+  const T* load(const Element* row, int64_t stride, int64_t first, int64_t count) {
     const Element* source = row + first * stride;
     if (stride != 1) {
-      gather(axes_of(1, &count, &stride), sizeof(Element), source, b.raw);
-      source = b.raw;
+      gather(axes_of(1, &count, &stride), sizeof(Element), source, raw);
+      source = raw;
     }
-    const T* terms = b.terms;
-    if constexpr (std::is_same_v<T, Element>)
-      terms = source;
-    else
-      load_run<T, Element>(source, count, b.terms);
+    if constexpr (std::is_same_v<T, Element>) {
+      return source;
+    } else {
+      load_run<T, Element>(source, count, terms);
+      return terms;
+    }
+  }
+};
+
+// Adds the terms of a row whose boxes have `most` terms at most, without a branch on how many: what is not there is
+// added as 0, which changes no sum, for none is -0.
+template <int most, class T, class Element>
+HWY_NOINLINE void add_narrow(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
+  constexpr int64_t kStep = kTile / most;
+  for (int64_t i = 0; i < n; i += kStep) {
+    const int64_t end = std::min(i + kStep, n), first = b.edge[i], count = b.edge[end] - first;
+    if (count == 0) continue;
+    const T* const terms = b.load(row, stride, first, count);
+    for (int64_t k = i; k < end; ++k) {
+      const int64_t begin = b.edge[k] - first, stop = b.edge[k + 1] - first;
+      T sum = b.sum[k];
+      for (int j = 0; j < most; ++j) {
+        const T term = terms[std::min(begin + j, count - 1)];
+        sum += begin + j < stop ? term : T{0};
+      }
+      b.sum[k] = sum;
+    }
+  }
+}
+
+// The same for boxes of any width.
+template <class T, class Element>
+HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
+  int64_t i = 0;
+  for (int64_t first = b.edge[0]; first < b.edge[n]; first += kTile) {
+    const int64_t count = std::min(kTile, b.edge[n] - first);
+    const T* const terms = b.load(row, stride, first, count);
     for (int64_t j = 0; j < count; ++i) {
-      const int64_t stop = std::min(b.end[i] - first, count);
+      const int64_t stop = std::min(b.edge[i + 1] - first, count);
       T sum = b.sum[i];
       for (; j < stop; ++j) sum += terms[j];
       b.sum[i] = sum;
       if (stop == count) break;  // more of its terms may follow
     }
   }
+}
+
+template <class T, class Element> void add_row(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
+  if (b.widest <= 1) return add_narrow<1>(row, stride, n, b);
+  if (b.widest == 2) return add_narrow<2>(row, stride, n, b);
+  if (b.widest == 3) return add_narrow<3>(row, stride, n, b);
+  add_wide(row, stride, n, b);
 }
 
 template <class T, class Element> class Gradient {
@@ -246,16 +281,17 @@ template <class T, class Element> class Gradient {
     if (buffers.table_first != first || buffers.table_width != b.width) {
       buffers.table_first = first;
       buffers.table_width = b.width;
-      for (int64_t i = 0; i < b.width; ++i)
-        buffers.end[i] = upsample_first_owned(first + i + 1, a_.factor[kWidth], a_.output.size[kWidth]);
+      buffers.widest = 0;
+      for (int64_t i = 0; i <= b.width; ++i) {
+        buffers.edge[i] = upsample_first_owned(first + i, a_.factor[kWidth], a_.output.size[kWidth]);
+        if (i > 0) buffers.widest = std::max(buffers.widest, buffers.edge[i] - buffers.edge[i - 1]);
+      }
     }
     std::fill_n(buffers.sum, b.width, T{0});
-    const int64_t begin = upsample_first_owned(first, a_.factor[kWidth], a_.output.size[kWidth]);
     const Element* const box = source(b, depth, height, 0);
     for (int64_t z = 0; z < depth.count; ++z)
       for (int64_t y = 0; y < height.count; ++y)
-        add_row<T, Element>(box + z * depth.stride + y * height.stride, a_.output.stride[kWidth], begin, b.width,
-                            buffers);
+        add_row(box + z * depth.stride + y * height.stride, a_.output.stride[kWidth], b.width, buffers);
     store_run<T, Element>(buffers.sum, b.width, to);
   }
 

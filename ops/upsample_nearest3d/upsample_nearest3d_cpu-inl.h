@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "ops/upsample_nearest3d/upsample_nearest3d_kernels.h"
-#include "src/backends/cpu/parallel.h"
 #include "src/loops/boxes.h"
+#include "src/loops/parallel.h"
 
 namespace descend {
 
