@@ -8,11 +8,13 @@ namespace {
 [[maybe_unused]] const bool added[] = {
     add_peer("aclnnSmoothL1Loss",
              [](const Call& call) {
-               return [self = torch_view(call, "self"), target = torch_view(call, "target"),
-                       result = torch_view(call, "result"),
-                       reduction = static_cast<int64_t>(call.number("reduction"))]() mutable {
-                 at::smooth_l1_loss_out(result, self, target, reduction, 1);
-               };
+               // With a reduction out= makes the tensor of all losses in `result`, which must not be foreign memory
+               // then.
+               const auto reduction = static_cast<int64_t>(call.number("reduction"));
+               at::Tensor result = torch_view(call, "result");
+               if (reduction != at::Reduction::None) result = at::empty_like(torch_view(call, "self"));
+               return [self = torch_view(call, "self"), target = torch_view(call, "target"), result,
+                       reduction]() mutable { at::smooth_l1_loss_out(result, self, target, reduction, 1); };
              }),
     add_peer("aclnnSmoothL1LossBackward",
              [](const Call& call) {

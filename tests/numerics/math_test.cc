@@ -316,6 +316,7 @@ TEST(math, the_parts_of_exp_make_exp) {
 }
 
 template <class T, class Wide> void expect_quick_is_accurate(const std::vector<T>& x) {
+  EXPECT_TRUE(std::signbit(evaluate(kQuickExpm1, std::vector<T>{0})[0])) << "-0 stays";
   const std::vector<T> m = evaluate(kQuickExp, x), k = evaluate(kQuickExpPower, x), e = evaluate(kQuickExpm1, x);
   for (size_t i = 0; i < x.size(); ++i) {
     const Wide negative = -(std::fabs(x[i]) < 190 ? std::fabs(x[i]) : T(190));
