@@ -134,17 +134,17 @@ struct GradientFromResult {
   template <class D, class V> V operator()(D d, V gradOutput, V y) const {
     // Exact where it cancels, near y = -alpha * scale; what negative.high lacks comes in after the product.
     const V plain = hn::Add(y, hn::Set(d, negative.high)), factor = hn::Set(d, inputScale);
-    // A tiny sum is lifted, so that its product with inputScale keeps all bits for gradOutput.
-    const auto tiny = hn::Lt(hn::Abs(plain), hn::Set(d, 0x1p-60f));
-    const V sum = hn::IfThenElse(tiny, hn::Mul(plain, hn::Set(d, 0x1p60f)), plain);
+    // A tiny sum is lifted, so that its product with inputScale keeps all bits for gradOutput.  Where negative.low
+    // counts no sum is tiny.
+    const auto tiny = hn::Lt(hn::Abs(plain), hn::Set(d, negative.low == 0 ? 0x1p-60f : 0.0f));
+    const V sum = hn::IfThenElse(tiny, hn::Mul(plain, hn::Set(d, 0x1p40f)), plain);
     V product_low;
     const V product = two_product(d, sum, factor, product_low);
-    const V rest = hn::IfThenElse(tiny, hn::Set(d, negative.low * 0x1p60f), hn::Set(d, negative.low));
-    product_low = mul_add(d, factor, rest, product_low);
+    product_low = mul_add(d, factor, hn::Set(d, negative.low), product_low);
     const V slope = hn::Add(product, product_low);  // not 0 where only negative.low is left
     const V slope_low = hn::Add(hn::Sub(product, slope), product_low);
     const V lifted = times(d, gradOutput, slope, slope_low);
-    const V below = hn::IfThenElse(tiny, hn::Mul(lifted, hn::Set(d, 0x1p-60f)), lifted);
+    const V below = hn::IfThenElse(tiny, hn::Mul(lifted, hn::Set(d, 0x1p-40f)), lifted);
     return hn::IfThenElse(hn::Le(y, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, scale)));
   }
 };
