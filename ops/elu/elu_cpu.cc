@@ -26,8 +26,8 @@ template <class T> struct Coefficient {
     const double rest = sizeof(T) == sizeof(float) ? product - double{high} : std::fma(a, b, -product);
     low = std::isfinite(high) ? static_cast<T>(rest) : T{0};
   }
-  // Far enough from the ends of the range that products with numbers near 1 need no care.
-  bool ordinary() const { return std::fabs(high) >= T(0x1p-20) && std::fabs(high) <= T(0x1p20); }
+  // Products with numbers near 1 need no care: none is subnormal, and what is subnormal grows by 2 at most.
+  bool ordinary() const { return std::fabs(high) >= T(0x1p-20) && std::fabs(high) <= 2; }
 };
 
 // v * (high + low), rounded once; infinities and NaN as v * high has them.
@@ -108,22 +108,25 @@ struct GradientFromInput {
   }
 };
 
-// The same for inputScale 1 and an ordinary factor, in half the operations.  Only where exp is so small that gradOutput
-// could make up for it is the careful form needed: a lane's result depends on that lane alone all the same.
+// The same for inputScale 1 and an ordinary factor, in half the operations.  Where exp is so small that gradOutput
+// could make up for it the careful form is needed.
 struct QuickGradientFromInput {
   GradientFromInput careful;
+  static constexpr bool kHasQuick = true;
 
-  template <class D, class V> HWY_INLINE V operator()(D d, V gradOutput, V x) const {
-    const V floor = hn::Set(d, -69.0f);
+  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOutput, V x) const {
+    const V floor = hn::Set(d, -69.0f), zero = hn::Zero(d), high = hn::Set(d, careful.factor.high);
     V k;
-    const V m = quick_exp_parts(d, hn::Max(floor, hn::Min(x, hn::Zero(d))), k);
-    const V power = formulas::power_of_two(VectorMath<D>{d}, k);
-    const V slope = mul_add(d, m, hn::Set(d, careful.factor.high), hn::Mul(m, hn::Set(d, careful.factor.low)));
-    const V below = hn::Mul(gradOutput, hn::Mul(slope, power));
-    const V quick = hn::IfThenElse(hn::Le(x, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, careful.scale)));
-    const auto rare = hn::Lt(x, floor);
-    if (HWY_LIKELY(hn::AllFalse(d, rare))) return quick;
-    return hn::IfThenElse(rare, careful(d, gradOutput, x), quick);
+    const V p = quick_exp_parts(d, hn::Max(floor, hn::Min(x, zero)), k);
+    const V slope = hn::Add(mul_add(d, p, high, hn::Set(d, careful.factor.low)), high);
+    const V scaled = hn::Mul(gradOutput, formulas::power_of_two(VectorMath<D>{d}, k));
+    rare = hn::Lt(x, floor);
+    return hn::IfThenElse(hn::Le(x, zero), hn::Mul(scaled, slope), hn::Mul(gradOutput, hn::Set(d, careful.scale)));
+  }
+  template <class D, class V> V operator()(D d, V gradOutput, V x) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick(d, rare, gradOutput, x);
+    return hn::IfThenElse(rare, careful(d, gradOutput, x), usual);
   }
 };
 
@@ -149,6 +152,17 @@ struct GradientFromResult {
   }
 };
 
+// The same for inputScale 1 and an ordinary alpha * scale, which no y makes tiny by chance.
+struct QuickGradientFromResult {
+  float scale;
+  Coefficient<float> negative;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V gradOutput, V y) const {
+    const V sum = hn::Add(hn::Add(y, hn::Set(d, negative.high)), hn::Set(d, negative.low));
+    return hn::Mul(gradOutput, hn::IfThenElse(hn::Le(y, hn::Zero(d)), sum, hn::Set(d, scale)));
+  }
+};
+
 template <class T> void elu_in(const EluArgs& a, void* const* data) {
   const EluNumbers& n = a.numbers;
   const Value<T> value{static_cast<T>(n.scale), static_cast<T>(n.inputScale), {n.alpha, n.scale}};
@@ -165,8 +179,12 @@ void EluCpu(const EluArgs& a, void* const* data) {
 void EluBackwardCpu(const EluBackwardArgs& a, void* const* data) {
   const EluNumbers& n = a.numbers;
   const float scale = static_cast<float>(n.scale), inputScale = static_cast<float>(n.inputScale);
-  if (a.isResult)
-    return elementwise<float>(a.points, data, a.rounded, GradientFromResult{scale, inputScale, {n.alpha, n.scale}});
+  if (a.isResult) {
+    const Coefficient<float> negative(n.alpha, n.scale);
+    if (n.inputScale == 1 && negative.ordinary())
+      return elementwise<float>(a.points, data, a.rounded, QuickGradientFromResult{scale, negative});
+    return elementwise<float>(a.points, data, a.rounded, GradientFromResult{scale, inputScale, negative});
+  }
   const GradientFromInput gradient{scale, inputScale, {n.inputScale, n.alpha * n.scale}};
   if (n.inputScale == 1 && gradient.factor.ordinary())
     return elementwise<float>(a.points, data, a.rounded, QuickGradientFromInput{gradient});

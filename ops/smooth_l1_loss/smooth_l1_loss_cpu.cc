@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The smooth L1 loss on the CPU.
 //
-// In double, whatever the dtypes: no difference of two floats overflows there, no product of the three factors leaves
-// its range, and the reciprocal of beta and the count stands for two divisions.  So a result is rounded once in effect.
+// Sums, and elements with an unusual beta, are computed in double: no difference of two floats overflows there, no
+// product of the three factors leaves its range, and the reciprocal of beta and the count stands for two divisions.
+// With a usual beta float is enough for the 2 ulp of the page, if that reciprocal is kept as the sum of two floats.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/smooth_l1_loss/smooth_l1_loss_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -10,6 +11,7 @@
 #include "ops/smooth_l1_loss/smooth_l1_loss_kernels.h"
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/in_double_cpu-inl.h"
+#include "src/loops/math-inl.h"
 #include "src/loops/reduce_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -30,6 +32,31 @@ struct Loss {
   }
 };
 
+// A double as the sum of two floats.
+struct TwoFloats {
+  float high, low;
+  explicit TwoFloats(double x) : high(static_cast<float>(x)), low(static_cast<float>(x - double{high})) {}
+};
+template <class D, class V> HWY_INLINE V times(D d, V v, const TwoFloats& factor) {
+  return mul_add(d, v, hn::Set(d, factor.high), hn::Mul(v, hn::Set(d, factor.low)));
+}
+bool usual(double x) { return x >= 0x1p-20 && x <= 0x1p20; }
+
+struct QuickLoss {
+  TwoFloats square;  // 0.5 / beta
+  float beta;
+
+  explicit QuickLoss(float b) : square(0.5 / double{b}), beta(b) {}
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
+    V low;  // what the difference lacks: squaring would double it
+    const V x = two_sum(d, self, hn::Neg(target), low), distance = hn::Abs(x), slope = times(d, x, square);
+    const V near = mul_add(d, slope, hn::Add(low, low), hn::Mul(slope, x));
+    const V far = hn::Sub(distance, hn::Set(d, 0.5f * beta));
+    return hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), near, far);
+  }
+};
+
 struct Gradient {
   double beta;
   double near;  // what x is multiplied with below beta
@@ -46,7 +73,31 @@ struct Gradient {
   }
 };
 
+// Rare are distances whose slope might be subnormal, for gradOut may be large.
+struct QuickGradient {
+  Gradient careful;
+  TwoFloats near;
+  float beta, far;
+  static constexpr bool kHasQuick = true;
+
+  QuickGradient(float b, const Gradient& g) : careful(g), near(g.near), beta(b), far(static_cast<float>(g.far)) {}
+
+  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOut, V self, V target) const {
+    const V x = hn::Sub(self, target), distance = hn::Abs(x), zero = hn::Zero(d);
+    const V sign = hn::IfThenElse(hn::Gt(distance, zero), hn::CopySign(hn::Set(d, far), x), x);
+    const V slope = hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), times(d, x, near), sign);
+    rare = hn::And(hn::Lt(distance, hn::Set(d, 0x1p-60f)), hn::Gt(distance, zero));
+    return hn::Mul(gradOut, slope);
+  }
+  template <class D, class V> V operator()(D d, V gradOut, V self, V target) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usually = quick(d, rare, gradOut, self, target);
+    return hn::IfThenElse(rare, InDouble<Gradient>{careful}(d, gradOut, self, target), usually);
+  }
+};
+
 void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
+  if (usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, QuickLoss(a.beta));
   elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{Loss(a.beta)});
 }
 
@@ -57,7 +108,10 @@ void SmoothL1LossTotalCpu(const SmoothL1LossTotalArgs& a, void* const* data) {
 }
 
 void SmoothL1LossBackwardCpu(const SmoothL1LossBackwardArgs& a, void* const* data) {
-  elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{Gradient(a.beta, a.divisor)});
+  const Gradient gradient(a.beta, a.divisor);
+  if (usual(a.beta) && a.divisor <= 0x1p40)
+    return elementwise<float>(a.points, data, a.rounded, QuickGradient(a.beta, gradient));
+  elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient});
 }
 
 }  // namespace HWY_NAMESPACE

@@ -9,7 +9,14 @@
 //   template <class D, class V> V operator()(D d, V a, V b) const;
 //
 // whose result at a point depends on the operands at that point alone; it may be called with zeros for points that are
-// not there.  The result is rounded once, to the dtype `rounded`, and then cast to the output's dtype.  Inputs are
+// not there.  A functor may also have
+//
+//   static constexpr bool kHasQuick = true;
+//   template <class D, class V> V quick(D d, hn::Mask<D>& rare, V a, V b) const;
+//
+// which sets `rare` where its result does not count and operator() must be asked; elsewhere it gives operator()'s bits.
+//
+// The result is rounded once, to the dtype `rounded`, and then cast to the output's dtype.  Inputs are
 // FLOAT, FLOAT16, BF16 or DOUBLE, the output one of these or complex.  An input may be the very view the output is; any
 // other overlap with the output is the caller's to resolve.
 #if defined(DESCEND_LOOPS_ELEMENTWISE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -42,6 +49,20 @@ template <class Element> struct Input {
   int64_t advance;
 };
 
+template <class F>
+concept HasQuick = requires {
+  F::kHasQuick;
+};
+
+// Two vectors of points, on their own: a call inside the loops below would cost them their registers.
+template <class T, class Element, class F, class... Inputs>
+HWY_NOINLINE void run_two(const F& f, int64_t i, Element* out, const Inputs... inputs) {
+  const hn::ScalableTag<T> d;
+  const auto a = f(d, load_of_two<0>(d, inputs.address + (i & inputs.advance))...);
+  const auto b = f(d, load_of_two<1>(d, inputs.address + (i & inputs.advance))...);
+  store_two(a, b, d, out + i);
+}
+
 // out = f(inputs) at points [0, n).  The last points that do not fill a vector go through padded copies: the functor
 // sees a full vector like any other, and nothing is read or written past the operands.
 //
@@ -51,10 +72,24 @@ HWY_NOINLINE void run_inputs(const F f, int64_t n, Element* out, std::index_sequ
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const auto a = f(d, load_of_two<0>(d, inputs.address + (i & inputs.advance))...);
-    const auto b = f(d, load_of_two<1>(d, inputs.address + (i & inputs.advance))...);
-    store_two(a, b, d, out + i);
+  if constexpr (HasQuick<F>) {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      for (; i + 2 * lanes <= n; i += 2 * lanes) {
+        auto rare = hn::FirstN(d, 0), also_rare = rare;
+        const auto a = f.quick(d, rare, load_of_two<0>(d, inputs.address + (i & inputs.advance))...);
+        const auto b = f.quick(d, also_rare, load_of_two<1>(d, inputs.address + (i & inputs.advance))...);
+        if (HWY_UNLIKELY(!hn::AllFalse(d, hn::Or(rare, also_rare)))) break;
+        store_two(a, b, d, out + i);
+      }
+      if (i + 2 * lanes > n) break;
+      run_two<T>(f, i, out, inputs...);
+    }
+  } else {
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      const auto a = f(d, load_of_two<0>(d, inputs.address + (i & inputs.advance))...);
+      const auto b = f(d, load_of_two<1>(d, inputs.address + (i & inputs.advance))...);
+      store_two(a, b, d, out + i);
+    }
   }
   if (i + lanes <= n) {
     store_as(f(d, load_as(d, inputs.address + (i & inputs.advance))...), d, out + i);
