@@ -8,13 +8,15 @@ namespace {
 [[maybe_unused]] const bool added[] = {
     add_peer("aclnnSmoothL1Loss",
              [](const Call& call) {
-               // With a reduction out= makes the tensor of all losses in `result`, which must not be foreign memory
-               // then.
-               const auto reduction = static_cast<int64_t>(call.number("reduction"));
-               at::Tensor result = torch_view(call, "result");
-               if (reduction != at::Reduction::None) result = at::empty_like(torch_view(call, "self"));
-               return [self = torch_view(call, "self"), target = torch_view(call, "target"), result,
-                       reduction]() mutable { at::smooth_l1_loss_out(result, self, target, reduction, 1); };
+               return [self = torch_view(call, "self"), target = torch_view(call, "target"),
+                       result = torch_view(call, "result"),
+                       reduction = static_cast<int64_t>(call.number("reduction"))]() mutable {
+                 // With a reduction out= would grow `result` to hold all losses: PyTorch allocates them either way.
+                 if (reduction == at::Reduction::None)
+                   at::smooth_l1_loss_out(result, self, target, reduction, 1);
+                 else
+                   result.copy_(at::smooth_l1_loss(self, target, reduction, 1));
+               };
              }),
     add_peer("aclnnSmoothL1LossBackward",
              [](const Call& call) {
