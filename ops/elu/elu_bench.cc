@@ -1,52 +1,55 @@
 // SPDX-License-Identifier: MIT
-// How fast ELU is: small calls, and tensors from the cache's size to memory's.
+// What is timed of ELU: small calls, tensors from the cache's size to memory's, and layouts.
 #include "aclnnop/aclnn_elu.h"
 #include "aclnnop/aclnn_elu_backward.h"
-#include "bench/bench.h"
+#include "bench/case.h"
 
 namespace descend::bench {
 namespace {
 
-struct Backward {
-  Tensor gradOutput, self, gradInput;
-  Scalar one{1.0f};
-  Backward(aclDataType dtype, int64_t n) : gradOutput(dtype, {n}), self(dtype, {n}), gradInput(dtype, {n}) {}
-  PhaseOne phase_one(bool is_result) {
-    return [this, is_result](uint64_t* size, aclOpExecutor** executor) {
-      return aclnnEluBackwardGetWorkspaceSize(gradOutput, one, one, one, is_result, self, gradInput, size, executor);
-    };
-  }
-};
-
-void elu_backward(benchmark::State& state, aclDataType dtype, bool is_result) {
-  Backward call(dtype, state.range(0));
-  time_call(state, {&call.gradOutput, &call.self, &call.gradInput}, call.phase_one(is_result), aclnnEluBackward);
-}
-void elu_backward_phase_one(benchmark::State& state) {
-  Backward call(ACL_FLOAT, state.range(0));
-  time_phase_one(state, call.phase_one(false), aclnnEluBackward);
-}
-void elu(benchmark::State& state, aclDataType dtype) {
-  const Tensor self(dtype, {state.range(0)}), out(dtype, {state.range(0)});
-  const Scalar one(1.0f);
-  time_call(
-      state, {&self, &out},
-      [&](uint64_t* size, aclOpExecutor** executor) {
-        return aclnnEluGetWorkspaceSize(self, one, one, one, out, size, executor);
-      },
-      aclnnElu);
+void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, bool is_result, Layout in = Layout::kContiguous,
+                  const std::string& more = "") {
+  const std::string text = label(dtype, shape, (is_result ? "from result" : "from input") + more);
+  grid.add("aclnnEluBackward", text, [=](Call& call) {
+    aclTensor* gradOutput = call.reads("gradOutput", {.dtype = dtype, .shape = shape, .layout = in});
+    aclTensor* self = call.reads("selfOrResult", {.dtype = dtype, .shape = shape});
+    aclTensor* gradInput = call.writes("gradInput", {.dtype = dtype, .shape = shape});
+    aclScalar* one = call.scalar("alpha", 1);
+    call.number("isResult", is_result);
+    call.runs(
+        [=](uint64_t* size, aclOpExecutor** executor) {
+          return aclnnEluBackwardGetWorkspaceSize(gradOutput, one, one, one, is_result, self, gradInput, size,
+                                                  executor);
+        },
+        aclnnEluBackward);
+  });
 }
 
-void sizes(benchmark::internal::Benchmark* b) { b->Arg(16)->Arg(1 << 14)->Arg(1 << 20)->Arg(1 << 24)->UseManualTime(); }
+void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape) {
+  grid.add("aclnnElu", label(dtype, shape), [=](Call& call) {
+    aclTensor* self = call.reads("self", {.dtype = dtype, .shape = shape});
+    aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape});
+    aclScalar* one = call.scalar("alpha", 1);
+    call.runs(
+        [=](uint64_t* size, aclOpExecutor** executor) {
+          return aclnnEluGetWorkspaceSize(self, one, one, one, out, size, executor);
+        },
+        aclnnElu);
+  });
+}
 
-BENCHMARK(elu_backward_phase_one)->Arg(16)->UseManualTime();
-BENCHMARK_CAPTURE(elu_backward, float_from_input, ACL_FLOAT, false)->Apply(sizes);
-BENCHMARK_CAPTURE(elu_backward, float_from_result, ACL_FLOAT, true)->Apply(sizes);
-BENCHMARK_CAPTURE(elu_backward, fp16_from_input, ACL_FLOAT16, false)->Apply(sizes);
-BENCHMARK_CAPTURE(elu_backward, bf16_from_input, ACL_BF16, false)->Apply(sizes);
-BENCHMARK_CAPTURE(elu, fp32, ACL_FLOAT)->Apply(sizes);
-BENCHMARK_CAPTURE(elu, bf16, ACL_BF16)->Apply(sizes);
-BENCHMARK_CAPTURE(elu, fp64, ACL_DOUBLE)->Apply(sizes);
+[[maybe_unused]] const bool added = add_cases([](Grid& grid) {
+  for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16})
+    for (const int64_t n : grid.line_sizes()) {
+      add_backward(grid, dtype, {n}, false);
+      if (!grid.quick()) add_backward(grid, dtype, {n}, true);
+      add_forward(grid, dtype, {n});
+    }
+  add_forward(grid, ACL_DOUBLE, {1 << 24});
+  add_backward(grid, ACL_FLOAT, {4096, 4096}, false, Layout::kTransposed, ", transposed");
+  add_backward(grid, ACL_BF16, {4096, 4096}, false, Layout::kTransposed, ", transposed");
+  add_backward(grid, ACL_FLOAT, {64, 1 << 18}, false, Layout::kRepeated, ", broadcast");
+});
 
 }  // namespace
 }  // namespace descend::bench

@@ -26,6 +26,8 @@ template <class T> struct Coefficient {
     const double rest = sizeof(T) == sizeof(float) ? product - double{high} : std::fma(a, b, -product);
     low = std::isfinite(high) ? static_cast<T>(rest) : T{0};
   }
+  // Far enough from the ends of the range that products with numbers near 1 need no care.
+  bool ordinary() const { return std::fabs(high) >= T(0x1p-20) && std::fabs(high) <= T(0x1p20); }
 };
 
 // v * (high + low), rounded once; infinities and NaN as v * high has them.
@@ -44,6 +46,18 @@ template <class T> struct Value {
     const V high = two_product(d, x, hn::Set(d, inputScale), low);
     const V below = times(d, expm1(d, high, low), hn::Set(d, negative.high), hn::Set(d, negative.low));
     return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, scale)), below);
+  }
+};
+
+// The same for inputScale 1 and an ordinary coefficient, in half the operations.
+template <class T> struct QuickValue {
+  T scale;
+  Coefficient<T> negative;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    const V e = quick_expm1_of_negative(d, x);
+    const V below = mul_add(d, e, hn::Set(d, negative.high), hn::Mul(e, hn::Set(d, negative.low)));
+    return hn::IfThenElse(hn::Le(x, hn::Zero(d)), below, hn::Mul(x, hn::Set(d, scale)));
   }
 };
 
@@ -94,6 +108,25 @@ struct GradientFromInput {
   }
 };
 
+// The same for inputScale 1 and an ordinary factor, in half the operations.  Only where exp is so small that gradOutput
+// could make up for it is the careful form needed: a lane's result depends on that lane alone all the same.
+struct QuickGradientFromInput {
+  GradientFromInput careful;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V gradOutput, V x) const {
+    const V floor = hn::Set(d, -69.0f);
+    V k;
+    const V m = quick_exp_parts(d, hn::Max(floor, hn::Min(x, hn::Zero(d))), k);
+    const V power = formulas::power_of_two(VectorMath<D>{d}, k);
+    const V slope = mul_add(d, m, hn::Set(d, careful.factor.high), hn::Mul(m, hn::Set(d, careful.factor.low)));
+    const V below = hn::Mul(gradOutput, hn::Mul(slope, power));
+    const V quick = hn::IfThenElse(hn::Le(x, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, careful.scale)));
+    const auto rare = hn::Lt(x, floor);
+    if (HWY_LIKELY(hn::AllFalse(d, rare))) return quick;
+    return hn::IfThenElse(rare, careful(d, gradOutput, x), quick);
+  }
+};
+
 struct GradientFromResult {
   float scale, inputScale;
   Coefficient<float> negative;  // alpha * scale
@@ -115,6 +148,8 @@ template <class T> void elu_in(const EluArgs& a, void* const* data) {
   const EluNumbers& n = a.numbers;
   const Value<T> value{static_cast<T>(n.scale), static_cast<T>(n.inputScale), {n.alpha, n.scale}};
   if (n.inputScale < 0) return elementwise<T>(a.points, data, a.rounded, GrowingValue<T>{value});
+  if (n.inputScale == 1 && value.negative.ordinary())
+    return elementwise<T>(a.points, data, a.rounded, QuickValue<T>{value.scale, value.negative});
   elementwise<T>(a.points, data, a.rounded, value);
 }
 
@@ -126,10 +161,11 @@ void EluBackwardCpu(const EluBackwardArgs& a, void* const* data) {
   const EluNumbers& n = a.numbers;
   const float scale = static_cast<float>(n.scale), inputScale = static_cast<float>(n.inputScale);
   if (a.isResult)
-    elementwise<float>(a.points, data, a.rounded, GradientFromResult{scale, inputScale, {n.alpha, n.scale}});
-  else
-    elementwise<float>(a.points, data, a.rounded,
-                       GradientFromInput{scale, inputScale, {n.inputScale, n.alpha * n.scale}});
+    return elementwise<float>(a.points, data, a.rounded, GradientFromResult{scale, inputScale, {n.alpha, n.scale}});
+  const GradientFromInput gradient{scale, inputScale, {n.inputScale, n.alpha * n.scale}};
+  if (n.inputScale == 1 && gradient.factor.ordinary())
+    return elementwise<float>(a.points, data, a.rounded, QuickGradientFromInput{gradient});
+  elementwise<float>(a.points, data, a.rounded, gradient);
 }
 
 }  // namespace HWY_NAMESPACE

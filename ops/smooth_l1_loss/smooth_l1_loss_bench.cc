@@ -1,61 +1,61 @@
 // SPDX-License-Identifier: MIT
-// How fast the smooth L1 loss is: small calls, and tensors from the cache's size to memory's.
+// What is timed of the smooth L1 loss: small calls, tensors from the cache's size to memory's, boxes, and layouts.
 #include "aclnnop/aclnn_smooth_l1_loss.h"
 #include "aclnnop/aclnn_smooth_l1_loss_backward.h"
-#include "bench/bench.h"
+#include "bench/case.h"
 
 namespace descend::bench {
 namespace {
 
 constexpr int64_t kNone = 0, kMean = 1;
+std::string name_of(int64_t reduction) { return reduction == kNone ? "none" : "mean"; }
 
-struct Backward {
-  Tensor gradOut, self, target, gradInput;
-  int64_t reduction;
-  Backward(aclDataType dtype, int64_t n, int64_t r)
-      : gradOut(dtype, {r == kNone ? n : 1}),
-        self(dtype, {n}),
-        target(dtype, {n}),
-        gradInput(dtype, {n}),
-        reduction(r) {}
-  PhaseOne phase_one() {
-    return [this](uint64_t* size, aclOpExecutor** executor) {
-      return aclnnSmoothL1LossBackwardGetWorkspaceSize(gradOut, self, target, reduction, 1.0f, gradInput, size,
-                                                       executor);
-    };
+void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction, Layout in = Layout::kContiguous,
+                  const std::string& more = "") {
+  grid.add("aclnnSmoothL1LossBackward", label(dtype, shape, name_of(reduction) + more), [=](Call& call) {
+    aclTensor* gradOut = call.reads("gradOut", {.dtype = dtype, .shape = reduction == kNone ? shape : Sizes{}});
+    aclTensor* self = call.reads("self", {.dtype = dtype, .shape = shape, .layout = in});
+    aclTensor* target = call.reads("target", {.dtype = dtype, .shape = shape});
+    aclTensor* gradInput = call.writes("gradInput", {.dtype = dtype, .shape = shape});
+    call.number("reduction", static_cast<double>(reduction));
+    call.runs(
+        [=](uint64_t* size, aclOpExecutor** executor) {
+          return aclnnSmoothL1LossBackwardGetWorkspaceSize(gradOut, self, target, reduction, 1.0f, gradInput, size,
+                                                           executor);
+        },
+        aclnnSmoothL1LossBackward);
+  });
+}
+
+void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction) {
+  grid.add("aclnnSmoothL1Loss", label(dtype, shape, name_of(reduction)), [=](Call& call) {
+    aclTensor* self = call.reads("self", {.dtype = dtype, .shape = shape});
+    aclTensor* target = call.reads("target", {.dtype = dtype, .shape = shape});
+    aclTensor* result = call.writes("result", {.dtype = dtype, .shape = reduction == kNone ? shape : Sizes{}});
+    call.number("reduction", static_cast<double>(reduction));
+    call.runs(
+        [=](uint64_t* size, aclOpExecutor** executor) {
+          return aclnnSmoothL1LossGetWorkspaceSize(self, target, reduction, 1.0f, result, size, executor);
+        },
+        aclnnSmoothL1Loss);
+  });
+}
+
+[[maybe_unused]] const bool added = add_cases([](Grid& grid) {
+  for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16}) {
+    for (const int64_t n : grid.line_sizes()) {
+      add_backward(grid, dtype, {n}, kMean);
+      if (!grid.quick()) add_backward(grid, dtype, {n}, kNone);
+      add_forward(grid, dtype, {n}, kMean);
+      if (!grid.quick()) add_forward(grid, dtype, {n}, kNone);
+    }
+    add_backward(grid, dtype, {8, 8732, 4}, kMean);
+    add_forward(grid, dtype, {8, 8732, 4}, kMean);
   }
-};
-
-void smooth_l1_loss_backward(benchmark::State& state, aclDataType dtype, int64_t reduction) {
-  Backward call(dtype, state.range(0), reduction);
-  time_call(state, {&call.gradOut, &call.self, &call.target, &call.gradInput}, call.phase_one(),
-            aclnnSmoothL1LossBackward);
-}
-void smooth_l1_loss_backward_phase_one(benchmark::State& state) {
-  Backward call(ACL_FLOAT, state.range(0), kMean);
-  time_phase_one(state, call.phase_one(), aclnnSmoothL1LossBackward);
-}
-void smooth_l1_loss(benchmark::State& state, aclDataType dtype, int64_t reduction) {
-  const int64_t n = state.range(0);
-  const Tensor self(dtype, {n}), target(dtype, {n}), result(dtype, {reduction == kNone ? n : 1});
-  time_call(
-      state, {&self, &target, &result},
-      [&](uint64_t* size, aclOpExecutor** executor) {
-        return aclnnSmoothL1LossGetWorkspaceSize(self, target, reduction, 1.0f, result, size, executor);
-      },
-      aclnnSmoothL1Loss);
-}
-
-void sizes(benchmark::internal::Benchmark* b) { b->Arg(16)->Arg(1 << 14)->Arg(1 << 20)->Arg(1 << 24)->UseManualTime(); }
-
-BENCHMARK(smooth_l1_loss_backward_phase_one)->Arg(16)->UseManualTime();
-BENCHMARK_CAPTURE(smooth_l1_loss_backward, float_none, ACL_FLOAT, kNone)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss_backward, float_mean, ACL_FLOAT, kMean)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss_backward, fp16_mean, ACL_FLOAT16, kMean)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss_backward, bf16_mean, ACL_BF16, kMean)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss, float_none, ACL_FLOAT, kNone)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss, float_mean, ACL_FLOAT, kMean)->Apply(sizes);
-BENCHMARK_CAPTURE(smooth_l1_loss, bf16_mean, ACL_BF16, kMean)->Apply(sizes);
+  add_backward(grid, ACL_FLOAT, {4096, 4096}, kMean, Layout::kTransposed, ", transposed");
+  add_backward(grid, ACL_BF16, {4096, 4096}, kMean, Layout::kTransposed, ", transposed");
+  add_backward(grid, ACL_FLOAT, {64, 1 << 18}, kNone, Layout::kRepeated, ", broadcast");
+});
 
 }  // namespace
 }  // namespace descend::bench

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/leaf_mutex.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 
@@ -74,7 +75,7 @@ Environment read(Reader& reader) {
 std::atomic<const Environment*> current{nullptr};
 
 void read_and_publish(bool replace) {
-  static std::mutex& mutex = *new std::mutex;
+  static LeafMutex& mutex = *new LeafMutex;
   // Every environment seen so far: references handed out stay good, and going back and forth between two of them does
   // not grow the list.
   static std::deque<Environment>& seen = *new std::deque<Environment>;

@@ -2,6 +2,8 @@
 // Choosing the devices of this process.
 #include "src/device/backends.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -34,9 +36,23 @@ struct Choices {
   std::deque<Choice> all;  // references handed out stay good
   std::atomic<const Choice*> current{nullptr};
 };
+std::atomic<Choices*> the_choices{nullptr};
+
+// In the child of a fork that happened while another thread was choosing: that thread is not there to finish.
+void begin_anew_if_unfinished() {
+  if (!the_choices.load()->mutex.try_lock())
+    the_choices.store(new Choices);
+  else
+    the_choices.load()->mutex.unlock();
+}
+
 Choices& choices() {
-  static Choices& choices = *new Choices;
-  return choices;
+  static const bool made = [] {
+    the_choices.store(new Choices);
+    return pthread_atfork(nullptr, nullptr, begin_anew_if_unfinished) == 0;
+  }();
+  (void)made;
+  return *the_choices.load(std::memory_order_acquire);
 }
 
 std::optional<int> whole_number(std::string_view text) {

@@ -84,6 +84,9 @@ class Stream {
   virtual bool idle() const = 0;                    // everything submitted so far is done
   virtual Status synchronize(Timeout timeout) = 0;  // blocks until idle; kStreamTimeout when it is not in time
   virtual void stop_on_failure(bool stop) = 0;      // after a failure drop later work until the next synchronize
+  // Called for every failure of work, that of a wait included, before a synchronize can return it: on any thread, with
+  // no lock held.  Set before there is work.
+  virtual void on_failure(std::function<void(const Status&)> listener) = 0;
 };
 
 struct MemoryInfo {

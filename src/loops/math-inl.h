@@ -10,6 +10,7 @@
 //   two_product(d, a, b, low) two_sum(d, a, b, low)       a * b and a + b without error: the value returned, plus low
 //   exp_parts(d, high, low, k, m_low)                     exp(high + low) = (returned + m_low) * 2^k
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
+//   quick_exp_parts(d, x, k)  quick_expm1_of_negative(d, x)      half the work, twice the error; see there
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
 #if defined(DESCEND_LOOPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_MATH_INL_H
@@ -105,6 +106,12 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V exp(D d, V high, V low) {
 template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V x) { return formulas::expm1(VectorMath<D>{d}, x); }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V high, V low) {
   return formulas::expm1(VectorMath<D>{d}, high, low);
+}
+template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& k) {
+  return formulas::quick_exp_parts(VectorMath<D>{d}, x, k);
+}
+template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_expm1_of_negative(D d, V x) {
+  return formulas::quick_expm1_of_negative(VectorMath<D>{d}, x);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V log(D d, V x) { return formulas::log(VectorMath<D>{d}, x); }
 

@@ -62,12 +62,9 @@ Status run_within(Timeout limit, const Program& program, const Addresses& addres
               std::chrono::duration<double>(*limit).count(), " s of aclrtSetOpExecuteTimeOut")};
 }
 
-Status run_on_device(const Program& program, const Addresses& addresses, Launch& launch,
-                     const FailureReporter& on_failure) {
+Status run_on_device(const Program& program, const Addresses& addresses, Launch& launch) {
   const Timeout limit = op_execute_timeout();
-  Status s = limit ? run_within(limit, program, addresses, launch) : run_guarded(program, addresses, launch);
-  if (!s.ok()) on_failure(s);
-  return s;
+  return limit ? run_within(limit, program, addresses, launch) : run_guarded(program, addresses, launch);
 }
 
 // Everything a queued run needs, alive until it has run or was dropped.
@@ -141,15 +138,13 @@ Status submit(const Plan& plan, void* workspace, uint64_t workspace_size, void* 
 
   Stream& stream = *found.object->stream;
   Launch launch{stream, static_cast<std::byte*>(workspace)};
-  const FailureReporter on_failure = found.object->on_failure;
-  if (stream.try_run([&] { return run_on_device(program, plan.addresses, launch, on_failure); }, program.bytes))
-    return {};
+  if (stream.try_run([&] { return run_on_device(program, plan.addresses, launch); }, program.bytes)) return {};
 
   auto queued = std::make_shared<QueuedRun>(QueuedRun{plan.program, plan.addresses, launch.workspace});
   // The stream outlives its work's use of it: a backend that queues work itself does not hand it out again.
-  Status s = stream.submit([queued, &stream, on_failure] {
+  Status s = stream.submit([queued, &stream] {
     Launch later{stream, queued->workspace};
-    return run_on_device(*queued->program, queued->addresses, later, on_failure);
+    return run_on_device(*queued->program, queued->addresses, later);
   });
   if (s.ok()) return s;
   return {Code::kRuntime, s.message(), s.solution()};

@@ -16,26 +16,13 @@ namespace descend {
 
 struct Context;
 
-// Tells the process's exception callback (aclrtSetExceptionInfoCallback) of work that failed.  A plain value: work
-// keeps a copy instead of the stream it runs on, which would otherwise own itself.  May be called from any thread.
-struct FailureReporter {
-  int32_t device_id = 0;
-  uint32_t stream_id = 0;
-  void operator()(const Status& status) const noexcept;
-};
-
 struct StreamObject {
   std::shared_ptr<Context> context;
   std::unique_ptr<Stream> stream;
-  // Work that fails says so here before it returns its status:
-  //   stream->submit([plan, on_failure = object->on_failure] { Status s = plan->run(); on_failure(s); return s; })
-  // A status that is ok is ignored.
-  FailureReporter on_failure;
+  uint32_t id = 0;                // as the exception callback and callbacks' subscriptions name it
   void* handle = nullptr;         // null: the default stream of its context
   std::atomic<bool> alive{true};  // its handle is still known
   std::atomic<bool> failure_mode_chosen{false};
-
-  uint32_t id() const { return on_failure.stream_id; }
 };
 
 struct Context {

@@ -36,8 +36,7 @@ void listen_for_failures(Listener listener) {
   listeners().current = std::move(next);
 }
 
-void FailureReporter::operator()(const Status& status) const noexcept try {
-  if (status.ok()) return;
+void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status) noexcept try {
   std::shared_ptr<const Listener> listener;
   {
     const std::lock_guard lock(listeners().mutex);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "src/base/status.h"
+
 namespace descend {
 
 // What the record of a failure says.
@@ -17,5 +19,8 @@ struct FailureInfo {
 
 // One listener for the process; an empty one removes it.  A call that is under way ends with the old one.
 void listen_for_failures(std::function<void(const FailureInfo&)> listener);
+
+// Tells the listener.
+void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status) noexcept;
 
 }  // namespace descend

@@ -31,7 +31,7 @@ std::shared_ptr<Reports::Inbox> Reports::inbox_of(uint64_t thread) {
 Status Reports::subscribe(uint64_t thread, const StreamObject& stream) {
   const std::lock_guard lock(mutex_);
   if (!stream.alive) return invalid_handle("stream", HandleKind::kStream, stream.handle);
-  if (const auto it = subscriptions_.find(stream.id()); it != subscriptions_.end())
+  if (const auto it = subscriptions_.find(stream.id); it != subscriptions_.end())
     return violation(Code::kStreamSubscribe, "stream", "has no thread for its callbacks yet",
                      cat("subscribed by thread ", it->second.thread), "call aclrtUnSubscribeReport first");
   const auto known = inboxes_.find(thread);
@@ -48,7 +48,7 @@ Status Reports::subscribe(uint64_t thread, const StreamObject& stream) {
                        cat("number ", busy + 1));
   }
   const std::shared_ptr<Inbox> inbox = inbox_of(thread);
-  subscriptions_.emplace(stream.id(), Subscription{thread, {}});
+  subscriptions_.emplace(stream.id, Subscription{thread, {}});
   inbox->device_id = stream.context->device_id;
   ++inbox->subscriptions;
   return {};
@@ -56,7 +56,7 @@ Status Reports::subscribe(uint64_t thread, const StreamObject& stream) {
 
 Status Reports::unsubscribe(uint64_t thread, const StreamObject& stream) {
   const std::lock_guard lock(mutex_);
-  const auto it = subscriptions_.find(stream.id());
+  const auto it = subscriptions_.find(stream.id);
   if (it == subscriptions_.end())
     return violation(Code::kStreamNotSubscribed, "stream", "has a thread for its callbacks", "without one");
   if (it->second.thread != thread)
@@ -70,11 +70,11 @@ Status Reports::launch(Function function, void* user_data, bool blocks, StreamOb
   auto report = std::make_shared<Report>();
   {
     const std::lock_guard lock(mutex_);
-    const auto it = subscriptions_.find(stream.id());
+    const auto it = subscriptions_.find(stream.id);
     if (it == subscriptions_.end())
       return violation(Code::kStreamNotSubscribed, "stream", "has a thread for its callbacks", "without one",
                        "call aclrtSubscribeReport for this stream first");
-    *report = {function, user_data, blocks, stream.id(), it->second.thread};
+    *report = {function, user_data, blocks, stream.id, it->second.thread};
     it->second.launched.insert(report);
   }
   // A stream that ends or stops drops the callback undelivered.
@@ -166,18 +166,18 @@ void Reports::end_subscription(std::map<uint32_t, Subscription>::iterator subscr
 
 void Reports::forget(const StreamObject& stream, bool drop) {
   const std::lock_guard lock(mutex_);
-  if (const auto it = subscriptions_.find(stream.id()); it != subscriptions_.end()) end_subscription(it, drop);
+  if (const auto it = subscriptions_.find(stream.id); it != subscriptions_.end()) end_subscription(it, drop);
 }
 
 void Reports::release_if_mine(const StreamObject& stream) {
   const std::lock_guard lock(mutex_);
-  const auto it = subscriptions_.find(stream.id());
+  const auto it = subscriptions_.find(stream.id);
   if (it != subscriptions_.end() && it->second.thread == this_thread()) end_subscription(it, false);
 }
 
 Status Reports::may_wait_for(const StreamObject& stream) {
   const std::lock_guard lock(mutex_);
-  const auto it = subscriptions_.find(stream.id());
+  const auto it = subscriptions_.find(stream.id);
   if (it == subscriptions_.end() || it->second.thread != this_thread()) return {};
   const auto blocks = [](const auto& report) { return report->blocks; };
   if (std::none_of(it->second.launched.begin(), it->second.launched.end(), blocks)) return {};

@@ -3,6 +3,7 @@
 #include "src/runtime/streams.h"
 
 #include "src/base/log.h"
+#include "src/runtime/failures.h"
 #include "src/runtime/host_function.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
@@ -26,7 +27,9 @@ std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& contex
   object->stream = context->device.device->make_stream();
   if (object->stream == nullptr) return nullptr;
   object->context = context;
-  object->on_failure = {.device_id = context->device_id, .stream_id = ++last_stream_id};
+  object->id = ++last_stream_id;
+  object->stream->on_failure(
+      [device = context->device_id, id = object->id](const Status& status) { tell_of_failure(device, id, status); });
   return object;
 }
 
@@ -61,7 +64,7 @@ Status destroy_stream(void* handle, Ending ending) {
   if (!found.status.ok()) return found.status;
   StreamObject& stream = *found.object;
   if (ending == Ending::kWait)
-    if (Status s = may_wait_for(stream.id()); !s.ok()) return s;
+    if (Status s = may_wait_for(stream.id); !s.ok()) return s;
   if (process().streams.remove(handle) == nullptr) return invalid_handle("stream", HandleKind::kStream, handle);
   stream.alive = false;
   next_stream_epoch();
@@ -78,7 +81,7 @@ Status destroy_stream(void* handle, Ending ending) {
 Status synchronize_stream(void* handle, Timeout timeout) {
   const FoundStream found = find_stream(handle, true);
   if (!found.status.ok()) return found.status;
-  if (Status s = may_wait_for(found.object->id()); !s.ok()) return s;
+  if (Status s = may_wait_for(found.object->id); !s.ok()) return s;
   if (!timeout)
     if (Status s = process().reports->may_wait_for(*found.object); !s.ok()) return s;
   return wait_until_idle(*found.object, timeout);
@@ -115,7 +118,7 @@ Status launch_host_function(void* handle, void (*function)(void*), void* argumen
   const FoundStream found = find_stream(handle);
   if (!found.status.ok()) return found.status;
   return found.object->stream->call_host(
-      [function, argument, id = found.object->id()] { call_host_function(function, argument, id); });
+      [function, argument, id = found.object->id] { call_host_function(function, argument, id); });
 }
 
 Status wait_until_idle(StreamObject& stream, Timeout timeout) {

@@ -12,12 +12,17 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
+inline constexpr int quick_limit = 190;
+
 // out[i] = the which-th function of a[i], b[i]; n is a multiple of every vector's length.
 template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T* out) {
   const hn::ScalableTag<T> d;
   for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d))) {
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, b + i);
     auto result = x, k = x, low = x;
+    // What the quick functions are for.
+    const auto limit = hn::Set(d, T(quick_limit)), size = hn::Abs(x);
+    const auto negative = hn::Neg(hn::IfThenElse(hn::Lt(size, limit), size, limit));
     if (which == 0) result = exp(d, x);
     if (which == 1) result = expm1(d, x);
     if (which == 2) result = log(d, x);
@@ -29,6 +34,9 @@ template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T
     if (which == 8) two_product(d, x, y, result);
     if (which == 9) result = two_product(d, x, y, low), result = exp(d, result, low);
     if (which == 10) result = two_product(d, x, y, low), result = expm1(d, result, low);
+    if (which == 11) result = quick_exp_parts(d, negative, k);
+    if (which == 12) quick_exp_parts(d, negative, result);
+    if (which == 13) result = quick_expm1_of_negative(d, negative);
     hn::StoreU(result, d, out + i);
   }
 }
@@ -72,6 +80,9 @@ enum Function {
   kProductLow,
   kExpOfProduct,
   kExpm1OfProduct,
+  kQuickExp,
+  kQuickExpPower,
+  kQuickExpm1,
   kFunctions
 };
 
@@ -90,6 +101,7 @@ template <class T> std::vector<T> evaluate(Function which, std::vector<T> a, std
 
 template <class T> T evaluate_scalar(Function which, T x, T y) {
   const scalar::Math<T> o;
+  const T negative = -(std::fabs(x) < 190 ? std::fabs(x) : T(190));
   T k, low;
   switch (which) {
     case kExp:
@@ -116,6 +128,13 @@ template <class T> T evaluate_scalar(Function which, T x, T y) {
     case kExpOfProduct:
       x = scalar::two_product(o, x, y, low);
       return scalar::exp(o, x, low);
+    case kQuickExp:
+      return scalar::quick_exp_parts(o, negative, k);
+    case kQuickExpPower:
+      scalar::quick_exp_parts(o, negative, k);
+      return k;
+    case kQuickExpm1:
+      return scalar::quick_expm1_of_negative(o, negative);
     default:
       x = scalar::two_product(o, x, y, low);
       return scalar::expm1(o, x, low);
@@ -293,6 +312,29 @@ TEST(math, the_parts_of_exp_make_exp) {
       ASSERT_LE(ulps(m[i], wanted), 0.60) << x[i];
       ASSERT_LE(std::fabs(double{m[i]} + double{low[i]} - wanted), 0.1 * 0x1p-24) << x[i];
     }
+  });
+}
+
+template <class T, class Wide> void expect_quick_is_accurate(const std::vector<T>& x) {
+  const std::vector<T> m = evaluate(kQuickExp, x), k = evaluate(kQuickExpPower, x), e = evaluate(kQuickExpm1, x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const Wide negative = -(std::fabs(x[i]) < 190 ? std::fabs(x[i]) : T(190));
+    ASSERT_EQ(k[i], std::nearbyint(k[i]));
+    ASSERT_LE(ulps(m[i], std::ldexp(std::exp(negative), -static_cast<int>(k[i]))), 0.95) << x[i];
+    ASSERT_LE(ulps(e[i], std::expm1(negative)), 1.2) << x[i];
+    ASSERT_TRUE(std::signbit(e[i]));
+  }
+}
+TEST(math, quick_functions_keep_their_bounds) {
+  std::vector<float> floats = landmarks<float>();
+  for (int i = 0; i <= 200000; ++i) floats.push_back(static_cast<float>(i) * (i % 2 ? 1e-3f : 1e-5f));
+  for (uint64_t bits = 0; bits <= 0x7fffffffu; bits += 49999)
+    floats.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  std::vector<double> doubles = landmarks<double>(), more = random_arguments<double>(20000);
+  doubles.insert(doubles.end(), more.begin(), more.end());
+  for_each_target([&] {
+    expect_quick_is_accurate<float, double>(floats);
+    expect_quick_is_accurate<double, long double>(doubles);
   });
 }
 

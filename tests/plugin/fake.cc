@@ -58,12 +58,15 @@ class FakeStream final : public Stream {
   bool idle() const override { return true; }
   Status synchronize(Timeout) override { return std::exchange(failure_, Status{}); }
   void stop_on_failure(bool) override {}
+  void on_failure(std::function<void(const Status&)> listener) override { listener_ = std::move(listener); }
   void abandon() override {}
 
  private:
   void keep(Status status) {
+    if (!status.ok() && listener_) listener_(status);
     if (failure_.ok()) failure_ = std::move(status);
   }
+  std::function<void(const Status&)> listener_;
   Status failure_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The texts and codes that failures leave, and the callback for failures on a device.
 #include <atomic>
+#include <thread>
 
 #include "src/runtime/context.h"
 #include "tests/runtime/support.h"
@@ -60,11 +61,7 @@ TEST_F(RuntimeError, only_the_threads_level_is_known) {
 void submit_failure(aclrtStream stream, const char* text, Code code = Code::kKernelFailed) {
   const FoundStream found = find_stream(stream);
   ASSERT_TRUE(found.status.ok());
-  const Status submitted = found.object->stream->submit([=, on_failure = found.object->on_failure] {
-    Status status(code, text);
-    on_failure(status);
-    return status;
-  });
+  const Status submitted = found.object->stream->submit([=] { return Status(code, text); });
   ASSERT_TRUE(submitted.ok());
 }
 
@@ -121,7 +118,7 @@ TEST_F(RuntimeError, the_exception_callback_is_told_and_the_last_one_wins) {
   EXPECT_EQ(seen_code, uint32_t{ACL_ERROR_RT_AICORE_EXCEPTION});
   EXPECT_EQ(seen_device, 0u);
   EXPECT_NE(seen_task, 0xFFFFFFFFu);
-  EXPECT_EQ(seen_stream, find_stream(stream).object->id());
+  EXPECT_EQ(seen_stream, find_stream(stream).object->id);
   EXPECT_NE(seen_thread, 0u);
   EXPECT_NE(waited, 0u) << "a wait that could never end is refused";
 
@@ -129,6 +126,35 @@ TEST_F(RuntimeError, the_exception_callback_is_told_and_the_last_one_wins) {
   submit_failure(stream, "not told");
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
   EXPECT_EQ(calls, 1u);
+}
+
+TEST_F(RuntimeError, the_exception_callback_is_told_of_a_wait_that_takes_too_long) {
+  const aclrtStream stream = new_stream(), other = new_stream();
+  static std::atomic<bool> open;
+  open = false;
+  calls = 0;
+  ASSERT_EQ(aclrtSetExceptionInfoCallback(remember), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                other,
+                [](void*) {
+                  while (!open) std::this_thread::yield();
+                },
+                nullptr),
+            ACL_SUCCESS);
+  aclrtEvent event = nullptr;
+  ASSERT_EQ(aclrtCreateEvent(&event), ACL_SUCCESS);
+  ASSERT_EQ(aclrtRecordEvent(event, other), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetOpWaitTimeout(1), ACL_SUCCESS);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, event), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
+  open = true;
+  EXPECT_EQ(aclrtSynchronizeStream(other), ACL_SUCCESS);
+  EXPECT_EQ(calls, 1u);
+  EXPECT_EQ(seen_code, uint32_t{ACL_ERROR_RT_EVENT_SYNC_TIMEOUT});
+  EXPECT_EQ(seen_stream, find_stream(stream).object->id);
+  ASSERT_EQ(aclrtSetOpWaitTimeout(0), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetExceptionInfoCallback(nullptr), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
 }
 
 TEST_F(RuntimeError, a_null_record_says_nothing) {

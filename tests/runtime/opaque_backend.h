@@ -75,6 +75,7 @@ class OpaqueStream final : public Stream {
   bool idle() const override { return stream_->idle(); }
   Status synchronize(Timeout timeout) override { return stream_->synchronize(timeout); }
   void stop_on_failure(bool stop) override { stream_->stop_on_failure(stop); }
+  void on_failure(std::function<void(const Status&)> listener) override { stream_->on_failure(std::move(listener)); }
   void abandon() override { stream_->abandon(); }
 
  private:

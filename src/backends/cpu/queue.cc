@@ -80,6 +80,11 @@ void Queue::begin() {
   runner_ = std::this_thread::get_id();
 }
 
+void Queue::tell(const Status& status) const {
+  if (!status.ok() && listener_) [[unlikely]]
+    listener_(status);
+}
+
 bool Queue::end(Lock& lock, Status status) {
   // The work forked and this is the child: the lock and the order are the parent's.
   if (generation_ != fork_generation()) [[unlikely]]
@@ -120,6 +125,7 @@ bool Queue::run_front(Lock& lock) {
     lock.unlock();
     try {
       if (task.work && !drop) status = guarded(task.work);
+      tell(status);
     } catch (...) {  // the program ends this thread: the task is over all the same
       task = {};
       end(lock, {});
@@ -139,7 +145,9 @@ bool Queue::try_run(FunctionRef<Status()> work) {
   busy_.store(true, std::memory_order_release);
   begin();
   lock.unlock();
-  if (!end(lock, guarded(work))) return true;
+  Status status = guarded(work);
+  tell(status);
+  if (!end(lock, std::move(status))) return true;
   if (tasks_.empty()) [[likely]]
     return true;
   // Whoever pushed a task meanwhile started the thread for it; memory to let go came without one.

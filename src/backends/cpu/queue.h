@@ -40,6 +40,7 @@ class Queue {
   // Waits for what was pushed before the call.
   Status synchronize(Timeout timeout);
   void stop_on_failure(bool stop);
+  void on_failure(std::function<void(const Status&)> listener) { listener_ = std::move(listener); }  // before any work
   // The stream is gone: drops what has not begun; the thread ends after what is left.
   void close();
 
@@ -60,11 +61,13 @@ class Queue {
   Status start_thread();
   void run_thread();
   void keep_until_done(const std::shared_ptr<void>& memory);
+  void tell(const Status& status) const;  // without the lock
   Status wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout);
   void leave_list();
 
   const uint32_t generation_ = fork_generation();
   std::weak_ptr<Queue> self_;
+  std::function<void(const Status&)> listener_;
 
   std::mutex mutex_;  // guards what follows; never held while a task runs
   std::condition_variable work_;

@@ -26,6 +26,7 @@ CpuStream::~CpuStream() {
 void CpuStream::renew() const {
   std::shared_ptr<Queue> fresh = Queue::make();
   fresh->stop_on_failure(stop_.load(std::memory_order_relaxed));
+  fresh->on_failure(listener_);
   {
     const std::lock_guard lock(device_lock());
     if (generation_.load(std::memory_order_relaxed) != fork_generation()) {
@@ -92,6 +93,11 @@ Status CpuStream::reset(Event& event) {
 void CpuStream::stop_on_failure(bool stop) {
   stop_.store(stop, std::memory_order_relaxed);
   queue().stop_on_failure(stop);
+}
+
+void CpuStream::on_failure(std::function<void(const Status&)> listener) {
+  listener_ = std::move(listener);
+  queue().on_failure(listener_);
 }
 
 }  // namespace descend

@@ -28,6 +28,7 @@ class CpuStream final : public Stream {
   bool idle() const override { return queue().idle(); }
   Status synchronize(Timeout timeout) override { return queue().synchronize(timeout); }
   void stop_on_failure(bool stop) override;
+  void on_failure(std::function<void(const Status&)> listener) override;
 
  private:
   // The queue of this process: in a forked child a new, empty one, because the thread of the parent's is not there.
@@ -41,6 +42,7 @@ class CpuStream final : public Stream {
   mutable std::shared_ptr<Queue> queue_ = Queue::make();  // changed by renew only, before generation_
   mutable std::atomic<uint32_t> generation_{queue_->generation()};
   std::atomic<bool> stop_{false};
+  std::function<void(const Status&)> listener_;
 };
 
 }  // namespace descend

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Calls, and the lists of cases and peers.
+#include "bench/case.h"
+
+namespace descend::bench {
+namespace {
+
+std::vector<void (*)(Grid&)>& adders() {
+  static auto& all = *new std::vector<void (*)(Grid&)>;
+  return all;
+}
+std::map<std::string, MakePeer>& peers() {
+  static auto& all = *new std::map<std::string, MakePeer>;
+  return all;
+}
+
+}  // namespace
+
+Call::~Call() {
+  for (aclScalar* scalar : scalars_) aclDestroyScalar(scalar);
+  for (aclIntArray* array : arrays_) aclDestroyIntArray(array);
+  if (workspace_) aclrtFree(workspace_);
+}
+
+aclTensor* Call::ignores(const std::string& name, const TensorSpec& spec) {
+  return *(tensors_[name] = std::make_unique<Tensor>(spec));
+}
+aclTensor* Call::reads(const std::string& name, const TensorSpec& spec) {
+  aclTensor* tensor = ignores(name, spec);
+  bytes_read_ += tensors_[name]->bytes();
+  return tensor;
+}
+aclTensor* Call::reads_some(const std::string& name, const TensorSpec& spec, uint64_t bytes) {
+  bytes_read_ += bytes;
+  return ignores(name, spec);
+}
+aclTensor* Call::writes(const std::string& name, const TensorSpec& spec) {
+  aclTensor* tensor = ignores(name, spec);
+  bytes_written_ += tensors_[name]->bytes();
+  return tensor;
+}
+aclScalar* Call::scalar(const std::string& name, float value) {
+  number(name, value);
+  scalars_.push_back(aclCreateScalar(&value, ACL_FLOAT));
+  return scalars_.back();
+}
+aclIntArray* Call::ints(const std::string& name, const Sizes& values) {
+  int_values_[name] = values;
+  arrays_.push_back(aclCreateIntArray(values.data(), values.size()));
+  return arrays_.back();
+}
+
+void Call::run(aclrtStream stream) {
+  uint64_t size = 0;
+  aclOpExecutor* executor = nullptr;
+  must(one_(&size, &executor), "phase one");
+  if (size > workspace_size_) {
+    must(aclrtMalloc(&workspace_, size, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+    workspace_size_ = size;
+  }
+  must(two_(workspace_, size, executor, stream), "phase two");
+}
+
+std::string name(aclDataType dtype) {
+  switch (dtype) {
+    case ACL_FLOAT:
+      return "FLOAT";
+    case ACL_FLOAT16:
+      return "FLOAT16";
+    case ACL_BF16:
+      return "BF16";
+    default:
+      return "DOUBLE";
+  }
+}
+
+std::string label(aclDataType dtype, const Sizes& shape, const std::string& more) {
+  std::string text = name(dtype) + " ";
+  for (size_t i = 0; i < shape.size(); ++i) text += (i ? "x" : "") + std::to_string(shape[i]);
+  return more.empty() ? text : text + " " + more;
+}
+
+bool add_cases(void (*add)(Grid& grid)) {
+  adders().push_back(add);
+  return true;
+}
+Grid all_cases(bool quick) {
+  Grid grid(quick);
+  for (const auto add : adders()) add(grid);
+  return grid;
+}
+
+bool add_peer(const std::string& function, MakePeer make) { return peers().emplace(function, std::move(make)).second; }
+std::function<void()> peer_of(const std::string& function, const Call& call) {
+  const auto found = peers().find(function);
+  return found == peers().end() ? nullptr : found->second(call);
+}
+
+}  // namespace descend::bench
