@@ -20,6 +20,7 @@
 #include "src/loops/in_double_cpu-inl.h"
 #include "src/loops/math-inl.h"
 #include "src/loops/math_scalar.h"
+#include "src/loops/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
