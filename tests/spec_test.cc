@@ -15,12 +15,14 @@ namespace {
 // The products' rules are chosen by a SoC name.
 class OnProduct {
  public:
-  explicit OnProduct(std::string_view soc) {
+  explicit OnProduct(std::string_view soc, const std::string& extensions = {}) {
     setenv("DESCEND_SOC", std::string(soc).c_str(), 1);
+    setenv("DESCEND_EXTENSIONS", extensions.c_str(), 1);
     reread_environment();
   }
   ~OnProduct() {
     unsetenv("DESCEND_SOC");
+    unsetenv("DESCEND_EXTENSIONS");
     reread_environment();
   }
 };
@@ -87,7 +89,7 @@ TEST_F(SpecOfEveryOperator, fails_every_rule_with_its_code_and_text_and_writes_n
   for (const OperatorEntry& op : catalog()) {
     ASSERT_FALSE(op.violations.empty());
     for (const Violation& violation : op.violations) {
-      const OnProduct product(soc_of(violation.product.value_or(Product::kA2)));
+      const OnProduct product(soc_of(violation.product.value_or(Product::kA2)), violation.extension);
       Sample sample;
       const auto params = samples().at(op.text.function)(sample);
       Copies copies;

@@ -105,6 +105,16 @@ const Environment& environment() {
   return *e;
 }
 
+bool has_extension(std::string_view name) {
+  std::string_view rest = environment().extensions;
+  while (!rest.empty()) {
+    const size_t comma = rest.find(',');
+    if (rest.substr(0, comma) == name) return true;
+    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
+  }
+  return false;
+}
+
 void reread_environment() { read_and_publish(true); }
 
 }  // namespace descend

@@ -3,6 +3,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/base/product.h"
 
@@ -29,6 +30,9 @@ struct Environment {
 // log and counts as unset.  The object never changes and lives as long as the process; the same variables give the
 // same object, so its address tells whether anything changed.
 const Environment& environment();
+
+// Whether DESCEND_EXTENSIONS names the extension.
+bool has_extension(std::string_view name);
 
 // Reads the variables again.  aclInit does so when it starts the process's first reference.
 void reread_environment();

@@ -60,6 +60,13 @@ inline double sum_tile(const double* terms, int64_t n) {
   return column[0];
 }
 
+// The same for any n up to kTile; zeros are written behind the terms.
+inline double sum_padded_tile(double* terms, int64_t n) {
+  const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
+  std::fill(terms + n, terms + full, 0.0);
+  return sum_tile(terms, full);
+}
+
 // A running sum that keeps what its additions lose.
 class CompensatedSum {
  public:
@@ -75,25 +82,48 @@ class CompensatedSum {
   double sum_ = 0, lost_ = 0;
 };
 
+// How many tiles of `count` terms make a chunk.
+inline int64_t tiles_per_chunk(int64_t count) {
+  const int64_t tiles = (count - 1) / kTile + 1;
+  return std::max(kChunk / kTile, (tiles - 1) / kSumChunks + 1);
+}
+
+// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
+class SumOfTiles {
+ public:
+  explicit SumOfTiles(int64_t count = 1) : per_chunk_(tiles_per_chunk(count)) {}
+  // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
+  void add(double tile) {
+    chunk_.add(tile);
+    if (++tiles_ % per_chunk_ != 0) return;
+    sum_.add(chunk_.value());
+    chunk_ = {};
+  }
+  double value() const {
+    CompensatedSum sum = sum_;
+    if (tiles_ % per_chunk_ != 0) sum.add(chunk_.value());
+    return sum.value();
+  }
+
+ private:
+  int64_t per_chunk_, tiles_ = 0;
+  CompensatedSum chunk_, sum_;
+};
+
 // The sums of `lists` lists of `count` terms each.  fill(begin, n, terms) writes n <= kTile terms of each list, from
 // number `begin` on, to terms[list].  What a sum is does not depend on the other lists.
 template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
   std::array<double, lists> result{};
   if (count == 0) return result;
-  const int64_t tiles = (count - 1) / kTile + 1;
-  const int64_t per_chunk = std::max(kChunk / kTile, (tiles - 1) / kSumChunks + 1);
+  const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
   double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
     HWY_ALIGN double terms[lists][kTile];
     CompensatedSum sum[lists];
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t n = std::min(kTile, count - tile * kTile);
-      const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
       fill(tile * kTile, n, terms);
-      for (int list = 0; list < lists; ++list) {
-        std::fill(terms[list] + n, terms[list] + full, 0.0);
-        sum[list].add(sum_tile(terms[list], full));
-      }
+      for (int list = 0; list < lists; ++list) sum[list].add(sum_padded_tile(terms[list], n));
     }
     for (int list = 0; list < lists; ++list) sums[list][begin / per_chunk] = sum[list].value();
   });

@@ -17,6 +17,7 @@ struct Violation {
   std::string parameter, rule;
   Code code;                       // what phase one must answer
   std::optional<Product> product;  // the rule bites only there
+  std::string extension;           // and only with this one; empty: with any
   std::function<void(void* params, Copies& copies)> apply;
 };
 
@@ -41,12 +42,12 @@ template <class Op> OperatorEntry entry_of() {
   for (const Row<P>& row : Op::spec().rows()) {
     if (row.clear)
       entry.violations.push_back(
-          {row.name, "is not null", Code::kNullPointer, {}, [clear = row.clear](void* p, Copies&) {
+          {row.name, "is not null", Code::kNullPointer, {}, {}, [clear = row.clear](void* p, Copies&) {
              clear(*static_cast<P*>(p));
            }});
     for (const Check<P>& check : row.checks)
       entry.violations.push_back(
-          {row.name, check.rule, check.code, check.product,
+          {row.name, check.rule, check.code, check.product, check.extension,
            [violate = check.violate](void* p, Copies& copies) { violate(*static_cast<P*>(p), copies); }});
   }
   return entry;

@@ -30,6 +30,7 @@ template <class P> struct Check {
   std::optional<Product> product;
   std::string dtypes;
   Code code = Code::kInvalid;
+  std::string extension;
 };
 
 inline constexpr size_t kShownText = 40;  // bytes of a caller's text in a message
@@ -170,6 +171,7 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
     check.product = rule.product;
     check.dtypes = rule.dtypes;
     check.code = rule.code;
+    check.extension = rule.extension;
     if constexpr (!std::is_same_v<decltype(rule.other), std::nullptr_t>) check.other = rule.other;
     return check;
   }

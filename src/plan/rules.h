@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "src/base/environment.h"
 #include "src/base/product.h"
 #include "src/base/status.h"
 #include "src/base/text.h"
@@ -32,6 +33,7 @@ template <Stage at, class Holds, class Violate, class Other = std::nullptr_t> st
   std::optional<Product> product = {};  // one on which the rule bites; empty: all
   std::string dtypes = {};              // what a rule about dtypes accepts
   Code code = Code::kInvalid;           // what a call that breaks it is answered
+  std::string extension = {};           // one of DESCEND_EXTENSIONS with which alone the rule bites
 };
 
 // The same rule with another answer than 161002.
@@ -44,6 +46,17 @@ template <class R> R answered_with(Code code, R rule) {
 template <Stage stage = Stage::kValue, class Holds, class Violate>
 Rule<stage, Holds, Violate> where(std::string text, Holds holds, Violate violate) {
   return {std::move(text), holds, violate};
+}
+
+// The same rule, for calls under an extension only.
+template <Stage at, class Holds, class Violate> auto only_with(const char* extension, Rule<at, Holds, Violate> rule) {
+  auto other = where<at>(
+      cat(rule.text, ", with the extension ", extension),
+      [=, holds = rule.holds](const auto& v, const auto& p) { return !has_extension(extension) || holds(v, p); },
+      rule.violate);
+  other.code = rule.code;
+  other.extension = extension;
+  return other;
 }
 
 inline auto rank(size_t low, size_t high) {

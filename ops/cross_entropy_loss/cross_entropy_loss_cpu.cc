@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+// The cross entropy on the CPU.
+//
+// Each row is read three times: for its largest score, for the sum of exponentials, and to be written.  Exponentials
+// are float, of differences without error; everything else is double.  The largest score's own exponential, 1, stays
+// out of the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is
+// as precise as any other.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
+#include <hwy/foreach_target.h>
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
+#include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
+#include "src/loops/elementwise_cpu-inl.h"
+#include "src/loops/in_double_cpu-inl.h"
+#include "src/loops/math-inl.h"
+#include "src/loops/math_scalar.h"
+#include "src/loops/parallel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace descend {
+namespace HWY_NAMESPACE {
+
+// exp(x - most), but 0 for the largest score itself.
+struct ExpBelow {
+  float most;
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    V low;
+    const V high = two_sum(d, x, hn::Set(d, -most), low);  // of an infinite difference exp does not look at `low`
+    return hn::IfThenZeroElse(hn::Eq(x, hn::Set(d, most)), exp(d, high, low));
+  }
+};
+
+struct LogProb {
+  double most, log_sum;
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    return hn::Sub(hn::Sub(x, hn::Set(d, most)), hn::Set(d, log_sum));
+  }
+};
+
+// The largest of `start` and x[0, n); NaNs are passed over.
+template <class Element> float largest(const Element* x, int64_t n, float start) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  if (n >= lanes) {
+    auto most = hn::Set(d, start);
+    for (; i + lanes <= n; i += lanes) {
+      const auto v = load_as(d, x + i);
+      most = hn::IfThenElse(hn::Gt(v, most), v, most);
+    }
+    HWY_ALIGN float lane[hn::MaxLanes(d)];
+    hn::Store(most, d, lane);
+    for (int64_t k = 0; k < lanes; ++k) start = lane[k] > start ? lane[k] : start;
+  }
+  for (; i < n; ++i) start = widen<float>(x[i]) > start ? widen<float>(x[i]) : start;
+  return start;
+}
+
+// log(1 + x) for x that is not negative.
+inline double log_one_plus(double x) {
+  const double sum = 1 + x;
+  return scalar::log(scalar::Math<double>{}, sum) + (x - (sum - 1)) / sum;
+}
+
+// What is known of a row before it is written.
+struct Scores {
+  float most = -std::numeric_limits<float>::infinity();
+  int64_t times = 0;    // the largest score is there
+  double below = 0;     // sum of the other scores' exponentials
+  double distance = 0;  // sum of weight * (score - most), with smoothing
+
+  // Inf - Inf: a row without a finite largest score is NaN.
+  bool is_number() const { return std::isfinite(most); }
+  double log_sum() const {
+    return is_number() ? log_one_plus(static_cast<double>(times - 1) + below)
+                       : std::numeric_limits<double>::quiet_NaN();
+  }
+};
+
+struct RowLoss {
+  double loss = 0, zloss = 0;
+};
+
+template <class Element> class Loss {
+ public:
+  Loss(const CrossEntropyLossArgs& a, void* const* data)
+      : a_(a),
+        labels_{a.labels, data[0], static_cast<const float*>(data[1])},
+        input_{static_cast<Element*>(data[2]), a.input},
+        log_prob_{static_cast<Element*>(data[4]), a.log_prob},
+        loss_(static_cast<Element*>(data[3])),
+        zloss_(static_cast<Element*>(data[5])),
+        lse_(static_cast<Element*>(data[6])),
+        shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
+        group_(shared_ ? 1 : std::max(input_.group(), log_prob_.group())) {
+    if (a.smoothing != 0) weights_ = labels_.sum_of_all_weights();
+  }
+
+  void run() const {
+    if (a_.labels.rows == 0) return store_total({});
+    // The rows' losses are added block by block, in an order that the number of rows decides.
+    constexpr int64_t kBlocks = 2048;
+    const int64_t rows = a_.labels.rows, per_block = (rows - 1) / kBlocks + 1, blocks = (rows - 1) / per_block + 1;
+    double loss_of[kBlocks], zloss_of[kBlocks];
+    const auto run_blocks = [&](int64_t begin, int64_t end) {
+      CompensatedSum loss, zloss;
+      const auto keep = [&](int64_t row, const RowLoss& of_row) {
+        loss.add(of_row.loss);
+        zloss.add(of_row.zloss);
+        if (row + 1 != rows && (row + 1) % per_block != 0) return;
+        loss_of[row / per_block] = loss.value();
+        zloss_of[row / per_block] = zloss.value();
+        loss = zloss = {};
+      };
+      const int64_t last = std::min(end * per_block, rows);
+      for (int64_t row = begin * per_block; row < last; row += group_) {
+        if (shared_)
+          keep(row, run_row(row));
+        else
+          group_ == 1 ? run_group<1>(row, 1, keep) : run_group<kMostRows>(row, std::min(group_, last - row), keep);
+      }
+    };
+    if (shared_) {
+      run_blocks(0, blocks);
+    } else {
+      const int64_t enough = std::max(kChunk / a_.labels.classes, group_);  // rows
+      parallel_for(blocks, (enough - 1) / per_block + 1, run_blocks);
+    }
+    if (a_.reduction == CrossEntropyReduction::kNone) return;
+    const auto total = [&](const double* of) {
+      return sum_terms(blocks, [&](int64_t begin, int64_t n, double* terms) { std::copy_n(of + begin, n, terms); });
+    };
+    store_total({total(loss_of), a_.zloss_scale != 0 ? total(zloss_of) : 0});
+  }
+
+ private:
+  static constexpr int64_t kMostRows = kCacheLine / static_cast<int64_t>(sizeof(Element));
+
+  // Terms [column, column + n) of the sums, n <= kTile; answers how often the largest score is among them.
+  int64_t exponentials(const Element* x, int64_t n, float most, double* terms) const {
+    HWY_ALIGN float scores[kTile], result[kTile];
+    load_run<float, Element>(x, n, scores);
+    run_inputs<float>(ExpBelow{most}, n, result, std::make_index_sequence<1>(), Input<float>{scores, -1});
+    load_run<double, float>(result, n, terms);
+    int64_t times = 0;
+    for (int64_t i = 0; i < n; ++i) times += scores[i] == most;
+    return times;
+  }
+  void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
+    load_run<double, Element>(x, n, terms);
+    for (int64_t i = 0; i < n; ++i) terms[i] = (terms[i] - double{most}) * labels_.weight_of(column + i);
+  }
+  void write(const Element* x, int64_t n, const LogProb& f, Element* to) const {
+    run_inputs<float>(InDouble<LogProb>{f}, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
+  }
+
+  // Rows [row, row + height), tile by tile; height is at most kRows.
+  template <int64_t kRows, class Keep> void run_group(int64_t row, int64_t height, const Keep& keep) const {
+    HWY_ALIGN std::byte read[kTileBytes], written[kTileBytes];
+    HWY_ALIGN double terms[kTile];
+    const int64_t classes = a_.labels.classes;
+    const auto for_each_tile = [&](const auto& body) {
+      for (int64_t column = 0; column < classes; column += kTile) {
+        const int64_t width = std::min(kTile, classes - column);
+        body(input_.read(row, height, column, width, read), column, width);
+      }
+    };
+    Scores scores[kRows];
+    for_each_tile([&](const Tile<Element>& tile, int64_t, int64_t width) {
+      for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
+    });
+    for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
+    struct Sums {
+      SumOfTiles below, distance;
+    };
+    Sums sums[kRows];
+    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles(classes), SumOfTiles(classes)};
+    for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
+      for (int64_t i = 0; i < height; ++i) {
+        if (!scores[i].is_number()) continue;
+        scores[i].times += exponentials(tile[i], width, scores[i].most, terms);
+        sums[i].below.add(sum_padded_tile(terms, width));
+        if (a_.smoothing == 0) continue;
+        distances(tile[i], column, width, scores[i].most, terms);
+        sums[i].distance.add(sum_padded_tile(terms, width));
+      }
+    });
+    LogProb f[kRows];
+    for (int64_t i = 0; i < height; ++i) {
+      scores[i].below = sums[i].below.value();
+      scores[i].distance = sums[i].distance.value();
+      f[i] = {scores[i].most, scores[i].log_sum()};
+      keep(row + i, finish(row + i, scores[i], f[i]));
+    }
+    for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
+      const Tile<Element> to = log_prob_.place(row, column, width, written);
+      for (int64_t i = 0; i < height; ++i) write(tile[i], width, f[i], to[i]);
+      log_prob_.write(row, height, column, width, to);
+    });
+  }
+
+  // One row, by all threads: the same additions in the same order.
+  RowLoss run_row(int64_t row) const {
+    const int64_t classes = a_.labels.classes;
+    const auto tiles_of = [&](int64_t begin, int64_t end, const auto& body) {
+      HWY_ALIGN std::byte read[kTile * sizeof(Element)];
+      for (int64_t column = begin; column < end; column += kTile) {
+        const int64_t width = std::min(kTile, end - column);
+        body(input_.read(row, 1, column, width, read)[0], column, width);
+      }
+    };
+    Scores scores;
+    const int64_t per_part = std::max(kChunk, (classes - 1) / kSumChunks + 1);
+    float most[kSumChunks];
+    parallel_for(classes, per_part, [&](int64_t begin, int64_t end) {
+      float& part = most[begin / per_part] = scores.most;
+      tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { part = largest(x, width, part); });
+    });
+    for (int64_t part = 0; part * per_part < classes; ++part) scores.most = std::max(scores.most, most[part]);
+    scores.most += 0.0f;
+    if (scores.is_number()) {
+      std::atomic<int64_t> times{0};
+      scores.below = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
+        tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
+          times += exponentials(x, width, scores.most, terms);
+        });
+      });
+      scores.times = times;
+      if (a_.smoothing != 0)
+        scores.distance = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
+          tiles_of(begin, begin + n, [&](const Element* x, int64_t column, int64_t width) {
+            distances(x, column, width, scores.most, terms);
+          });
+        });
+    }
+    const LogProb f{scores.most, scores.log_sum()};
+    const RowLoss loss = finish(row, scores, f);
+    parallel_for(classes, kChunk, [&](int64_t begin, int64_t end) {
+      HWY_ALIGN std::byte written[kTile * sizeof(Element)];
+      tiles_of(begin, end, [&](const Element* x, int64_t column, int64_t width) {
+        const Tile<Element> to = log_prob_.place(row, column, width, written);
+        write(x, width, f, to[0]);
+        log_prob_.write(row, 1, column, width, to);
+      });
+    });
+    return loss;
+  }
+
+  // The row's loss, before its scores are written over.
+  RowLoss finish(int64_t row, const Scores& scores, const LogProb& f) const {
+    const int64_t label = labels_[row];
+    const double lse = f.most + f.log_sum;
+    if (a_.write_zloss) lse_[row * a_.lse_stride] = narrow<Element>(lse);
+    RowLoss r;
+    if (label != kNoClass) {
+      const double log_prob = widen<double>(*input_.at(row, label)) - f.most - f.log_sum;
+      r.loss = -(1 - a_.smoothing) * labels_.weight_of(label) * log_prob;
+      if (a_.smoothing != 0)
+        r.loss -= a_.smoothing / static_cast<double>(a_.labels.classes) * (scores.distance - f.log_sum * weights_);
+      if (a_.zloss_scale != 0) r.zloss = a_.zloss_scale * lse * lse;
+    }
+    if (a_.reduction == CrossEntropyReduction::kNone) {
+      loss_[row * a_.loss_stride] = narrow<Element>(r.loss + r.zloss);
+      if (a_.write_zloss) zloss_[row * a_.zloss_stride] = narrow<Element>(r.zloss);
+    }
+    return r;
+  }
+  void store_total(RowLoss total) const {
+    if (a_.reduction == CrossEntropyReduction::kMean) {
+      total.loss /= labels_.sum_of_weights();
+      if (a_.zloss_scale != 0 || a_.write_zloss) total.zloss /= labels_.count();
+    }
+    *loss_ = narrow<Element>(a_.zloss_scale != 0 ? total.loss + total.zloss : total.loss);
+    if (a_.write_zloss) *zloss_ = narrow<Element>(total.zloss);
+  }
+
+  const CrossEntropyLossArgs& a_;
+  const Labels labels_;
+  const Matrix<Element> input_, log_prob_;
+  Element *const loss_, *const zloss_, *const lse_;
+  const bool shared_;    // few long rows, each shared among the threads, in place of rows for each thread
+  const int64_t group_;  // rows that are taken together
+  double weights_ = 0;   // of all classes, with smoothing
+};
+
+void CrossEntropyLossCpu(const CrossEntropyLossArgs& a, void* const* data) {
+  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> { Loss<Element>(a, data).run(); });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace descend
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace descend {
+namespace {
+
+HWY_EXPORT(CrossEntropyLossCpu);
+
+Status cross_entropy_loss(const CrossEntropyLossArgs& a, void* const* data, Launch&) {
+  HWY_DYNAMIC_DISPATCH(CrossEntropyLossCpu)(a, data);
+  return {};
+}
+[[maybe_unused]] const bool registered = cpu_kernels().add(kCrossEntropyLoss, cross_entropy_loss);
+
+}  // namespace
+}  // namespace descend
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of the cross entropy take.  Seen by phase one and by every backend.
+#pragma once
+#include "src/device/kernel.h"
+#include "src/tensor/tensor.h"
+
+namespace descend {
+
+// The labels of the rows and the weights of the classes.
+struct CrossEntropyLabels {
+  int64_t rows, classes;
+  DataType index;         // dtype of target
+  int64_t target_stride;  // in elements, as all strides here
+  int64_t weight_stride;
+  int64_t ignored;
+};
+
+struct CrossEntropyMatrixStrides {
+  int64_t row, column;
+};
+
+// What becomes of the rows' losses.
+enum class CrossEntropyReduction : int32_t { kNone, kMean, kSum };
+
+struct CrossEntropyLossArgs {
+  CrossEntropyLabels labels;
+  DataType dtype;  // of every operand but the labels'
+  CrossEntropyMatrixStrides input, log_prob;
+  int64_t loss_stride, zloss_stride, lse_stride;
+  CrossEntropyReduction reduction;
+  double smoothing;
+  double zloss_scale;  // 0: there is no z-loss
+  bool write_zloss;    // the last two operands
+};
+// Operands: target, weight or null, input, loss, logProb, zloss, lse.
+inline constexpr Kernel<CrossEntropyLossArgs> kCrossEntropyLoss{"cross_entropy_loss"};
+
+struct CrossEntropyLossGradArgs {
+  CrossEntropyLabels labels;
+  DataType dtype;
+  CrossEntropyMatrixStrides log_prob, out;
+  int64_t gradient_stride, zloss_gradient_stride, lse_stride;  // 0 where one number is every row's
+  CrossEntropyReduction reduction;
+  double smoothing;
+  double zloss_scale;  // 0: there is no z-loss, and the last two operands are not read
+};
+// Operands: target, weight or null, gradLoss, logProb, out, gradZloss or null, lse or null.
+inline constexpr Kernel<CrossEntropyLossGradArgs> kCrossEntropyLossGrad{"cross_entropy_loss_grad"};
+
+}  // namespace descend
