@@ -26,24 +26,47 @@ namespace descend {
 namespace HWY_NAMESPACE {
 
 // exp(x) * scale; scale is neither very large nor very small.
-template <class D, class V> HWY_INLINE V scaled_exp(D d, V x, float scale) {
+template <class D, class V> V scaled_exp(D d, V x, float scale) {
   V k, low;
   const V m = exp_parts(d, x, hn::Zero(d), k, low);
   return scale_by_power_of_two(d, hn::Mul(m, hn::Set(d, scale)), k);
 }
+// The same in a third of the operations, but where exp is far from 1.
+template <class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, float scale) {
+  const V limit = hn::Set(d, 58.0f);
+  rare = hn::Not(hn::Le(hn::Abs(x), limit));
+  V k;
+  const V p = quick_exp_parts(d, x, k);
+  const V power = hn::Mul(formulas::power_of_two(VectorMath<D>{d}, k), hn::Set(d, scale));
+  return mul_add(d, power, p, power);
+}
 
-// An element off the label.  Without smoothing; with it, of classes that weigh the same; with it and weights.
+// An element off the label, of what exp(logProb) is multiplied with.
+template <class F> struct OffLabel {
+  F f;
+  static constexpr bool kHasQuick = true;
+
+  template <class D, class V, class... W> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, W... weight) const {
+    return f(d, quick_scaled_exp(d, rare, x, f.scale), weight...);
+  }
+  template <class D, class V, class... W> V operator()(D d, V x, W... weight) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick_scaled_exp(d, rare, x, f.scale);
+    return f(d, hn::IfThenElse(rare, scaled_exp(d, x, f.scale), usual), weight...);
+  }
+};
+// Without smoothing; with it, of classes that weigh the same; with it and weights.
 struct Plain {
   float scale;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const { return scaled_exp(d, x, scale); }
+  template <class D, class V> HWY_INLINE V operator()(D, V probability) const { return probability; }
 };
 struct Smooth {
   float scale, smooth;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    return hn::Sub(scaled_exp(d, x, scale), hn::Set(d, smooth));
+  template <class D, class V> HWY_INLINE V operator()(D d, V probability) const {
+    return hn::Sub(probability, hn::Set(d, smooth));
   }
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V weight) const {
-    return negative_mul_add(d, hn::Set(d, smooth), weight, scaled_exp(d, x, scale));
+  template <class D, class V> HWY_INLINE V operator()(D d, V probability, V weight) const {
+    return negative_mul_add(d, hn::Set(d, smooth), weight, probability);
   }
 };
 // The same in double.
@@ -72,14 +95,16 @@ struct Row {
   double label_element(double x, double weight) const {
     const scalar::Math<double> math;
     const double probability = scalar::exp(math, x);
-    const double of_label = std::isinf(probability) ? probability * scale() - at_label
-                                                    : at_label * scalar::expm1(math, x) + probability * rest;
+    const double of_label = std::isinf(probability) || std::isinf(at_label)
+                                ? probability * scale() - at_label
+                                : at_label * scalar::expm1(math, x) + probability * rest;
     return smooth == 0 ? of_label : of_label - smooth * weight;
   }
 };
 
-// Whether the number, rounded to float, keeps its precision in any product with a result of exp_parts.
-inline bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-100 && std::fabs(x) <= 0x1p100; }
+// Whether the number, rounded to float, keeps its precision in any product with a result of exp_parts, and with powers
+// of two up to exp(58).
+inline bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
 
 class Gradient {
  public:
@@ -153,12 +178,13 @@ class Gradient {
     const bool ordinary = is_ordinary(scale) && (a_.smoothing == 0 || is_ordinary(row.smooth));
     const auto scale_f = static_cast<float>(scale), smooth_f = static_cast<float>(row.smooth);
     if (a_.smoothing == 0)
-      ordinary ? run_even(Plain{scale_f}, from, to, n) : run_even(InDouble<ExactPlain>{{scale}}, from, to, n);
+      ordinary ? run_even(OffLabel<Plain>{{scale_f}}, from, to, n)
+               : run_even(InDouble<ExactPlain>{{scale}}, from, to, n);
     else if (!labels_.weight)
-      ordinary ? run_even(Smooth{scale_f, smooth_f}, from, to, n)
+      ordinary ? run_even(OffLabel<Smooth>{{scale_f, smooth_f}}, from, to, n)
                : run_even(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, n);
     else
-      ordinary ? run_weighted(Smooth{scale_f, smooth_f}, from, to, first, n)
+      ordinary ? run_weighted(OffLabel<Smooth>{{scale_f, smooth_f}}, from, to, first, n)
                : run_weighted(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, first, n);
     if (has_label) to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
   }
