@@ -264,7 +264,7 @@ TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_landmarks) {
       // Every landmark is the label's once.
       const std::vector<double> values = landmarks(dtype, {-80, -87.5, -95, -103.5, -104, 60, 88, 89, -1e-6, -30, 100});
       const auto n = static_cast<int64_t>(values.size());
-      for (double gradient : {1.0, 3e-5, 300.0, 0.0}) {
+      for (double gradient : {1.0, 3e-5, 300.0, 0.0, kInfinity, kNan}) {
         Gradient g({.rows = n, .classes = n, .dtype = dtype, .reduction = reduction});
         g.logProb.fill(values);
         g.gradLoss.fill({gradient});
