@@ -105,9 +105,9 @@ void CrossEntropyLossGrad::reference(const Params& p) {
       if (label >= 0) {
         const Real x = value(*p.logProb, {i, j}), probability = std::exp(x), less_one = std::expm1(x);
         // a * exp(x) - a, where that loses nothing to the subtraction.
-        v = j != label                ? probability * (a + rest)
-            : std::isinf(probability) ? probability * (a + rest) - a
-                                      : a * less_one + probability * rest;
+        v = j != label                                 ? probability * (a + rest)
+            : std::isinf(probability) || std::isinf(a) ? probability * (a + rest) - a
+                                                       : a * less_one + probability * rest;
         if (smoothing != 0) v -= s * labels.weight_of(j);
       }
       if (mean && total == 0) v = NAN;

@@ -22,10 +22,10 @@ template <auto& function> std::function<void()> forward(const Call& call) {
   };
 }
 template <auto& function> std::function<void()> backward(const Call& call) {
+  at::Tensor out = torch_view(call, "out");
+  if (!out.is_contiguous()) out = at::empty(out.sizes(), out.options());  // PyTorch writes no other layout
   return [a = Arguments(call), g = torch_view(call, "gradOutput"), total = torch_view(call, "totalWeight"),
-          out = torch_view(call, "out")]() mutable {
-    function(out, g, a.self, a.target, a.weight, a.reduction, a.ignore_index, total);
-  };
+          out]() mutable { function(out, g, a.self, a.target, a.weight, a.reduction, a.ignore_index, total); };
 }
 
 [[maybe_unused]] const bool added[] = {
