@@ -73,21 +73,35 @@ struct Gradient {
   }
 };
 
-// Rare are distances whose slope might be subnormal, for gradOut may be large.
-struct QuickGradient {
-  Gradient careful;
+// The slope at x: that of beta is that of any larger x.
+struct QuickSlope {
   TwoFloats near;
-  float beta, far;
+  float beta;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    const V most = hn::Set(d, beta), least = hn::Set(d, -beta);
+    const V below = hn::IfThenElse(hn::Lt(most, x), most, x);  // NaN stays
+    return times(d, hn::IfThenElse(hn::Lt(below, least), least, below), near);
+  }
+};
+// FLOAT16 numbers differ by 2^-24 if they differ.
+struct QuickGradientOfFloat16 {
+  QuickSlope slope;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, V gradOut, V self, V target) const {
+    return hn::Mul(gradOut, slope(d, hn::Sub(self, target)));
+  }
+};
+// Other numbers may be so near that the slope is subnormal, and gradOut so large that it counts.
+struct QuickGradient {
+  QuickSlope slope;
+  Gradient careful;
   static constexpr bool kHasQuick = true;
 
-  QuickGradient(float b, const Gradient& g) : careful(g), near(g.near), beta(b), far(static_cast<float>(g.far)) {}
-
   template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOut, V self, V target) const {
-    const V x = hn::Sub(self, target), distance = hn::Abs(x), zero = hn::Zero(d);
-    const V sign = hn::IfThenElse(hn::Gt(distance, zero), hn::CopySign(hn::Set(d, far), x), x);
-    const V slope = hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), times(d, x, near), sign);
-    rare = hn::And(hn::Lt(distance, hn::Set(d, 0x1p-60f)), hn::Gt(distance, zero));
-    return hn::Mul(gradOut, slope);
+    const V x = hn::Sub(self, target), distance = hn::Abs(x);
+    rare = hn::And(hn::Lt(distance, hn::Set(d, 0x1p-60f)), hn::Gt(distance, hn::Zero(d)));
+    return hn::Mul(gradOut, slope(d, x));
   }
   template <class D, class V> V operator()(D d, V gradOut, V self, V target) const {
     auto rare = hn::FirstN(d, 0);
@@ -102,16 +116,20 @@ void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
 }
 
 void SmoothL1LossTotalCpu(const SmoothL1LossTotalArgs& a, void* const* data) {
-  const double total = sum(a.points, data, Loss(a.beta));
+  const double total =
+      usual(a.beta) ? sum<float>(a.points, data, QuickLoss(a.beta)) : sum<double>(a.points, data, Loss(a.beta));
   const double count = static_cast<double>(a.points.points());
   store_number(a.mean ? total / count : total, a.rounded, a.result, data[2]);
 }
 
 void SmoothL1LossBackwardCpu(const SmoothL1LossBackwardArgs& a, void* const* data) {
   const Gradient gradient(a.beta, a.divisor);
-  if (usual(a.beta) && a.divisor <= 0x1p40)
-    return elementwise<float>(a.points, data, a.rounded, QuickGradient(a.beta, gradient));
-  elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient});
+  if (!usual(a.beta) || a.divisor > 0x1p40)
+    return elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient});
+  const QuickSlope slope{TwoFloats(gradient.near), a.beta};
+  if (a.rounded == DataType::kFloat16)
+    return elementwise<float>(a.points, data, a.rounded, QuickGradientOfFloat16{slope});
+  elementwise<float>(a.points, data, a.rounded, QuickGradient{slope, gradient});
 }
 
 }  // namespace HWY_NAMESPACE

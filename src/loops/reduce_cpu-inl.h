@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sums over all points of an Iteration.  Compiled once per SIMD target.
 //
-//   sum<N>(points, data, f)      the sum of f(d, in0, ..., in_{N-1}), terms and sum in double
+//   sum<T>(points, data, f)      the sum of f(d, in0, ..., in_{N-1}); terms in T (float or double), the sum in double
 //   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
@@ -37,18 +37,24 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kSumLanes = 16;    // columns of a tile: what four vectors of any target hold, or a multiple
 inline constexpr int64_t kSumChunks = 256;  // at most: their sums are kept on the stack
 
-// The sum of terms[0, n); n is a multiple of kSumLanes.
-inline double sum_tile(const double* terms, int64_t n) {
+template <class D> HWY_INLINE VectorOf<D> load_term(D d, const double* from) { return hn::LoadU(d, from); }
+template <class D> HWY_INLINE VectorOf<D> load_term(D d, const float* from) {
+  const hn::Rebind<float, D> half;
+  return hn::PromoteTo(d, hn::LoadU(half, from));
+}
+
+// The sum of terms[0, n), floats or doubles; n is a multiple of kSumLanes.
+template <class Term> double sum_tile(const Term* terms, int64_t n) {
   const hn::CappedTag<double, kSumLanes / 4> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN double column[kSumLanes];
   for (int64_t j = 0; j < kSumLanes; j += 4 * lanes) {
     auto a = hn::Zero(d), b = a, c = a, e = a;
     for (int64_t i = j; i < n; i += kSumLanes) {
-      a = hn::Add(a, hn::LoadU(d, terms + i));
-      b = hn::Add(b, hn::LoadU(d, terms + i + lanes));
-      c = hn::Add(c, hn::LoadU(d, terms + i + 2 * lanes));
-      e = hn::Add(e, hn::LoadU(d, terms + i + 3 * lanes));
+      a = hn::Add(a, load_term(d, terms + i));
+      b = hn::Add(b, load_term(d, terms + i + lanes));
+      c = hn::Add(c, load_term(d, terms + i + 2 * lanes));
+      e = hn::Add(e, load_term(d, terms + i + 3 * lanes));
     }
     hn::StoreU(a, d, column + j);
     hn::StoreU(b, d, column + j + lanes);
@@ -61,9 +67,9 @@ inline double sum_tile(const double* terms, int64_t n) {
 }
 
 // The same for any n up to kTile; zeros are written behind the terms.
-inline double sum_padded_tile(double* terms, int64_t n) {
+template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
   const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
-  std::fill(terms + n, terms + full, 0.0);
+  std::fill(terms + n, terms + full, Term{0});
   return sum_tile(terms, full);
 }
 
@@ -112,13 +118,14 @@ class SumOfTiles {
 
 // The sums of `lists` lists of `count` terms each.  fill(begin, n, terms) writes n <= kTile terms of each list, from
 // number `begin` on, to terms[list].  What a sum is does not depend on the other lists.
-template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
+template <int lists, class Term = double, class Fill>
+std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
   std::array<double, lists> result{};
   if (count == 0) return result;
   const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
   double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    HWY_ALIGN double terms[lists][kTile];
+    HWY_ALIGN Term terms[lists][kTile];
     CompensatedSum sum[lists];
     for (int64_t tile = begin; tile < end; ++tile) {
       const int64_t n = std::min(kTile, count - tile * kTile);
@@ -136,9 +143,9 @@ template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_
 }
 
 // The sum of one list, whose terms fill writes to `terms`.
-template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
-  return sum_term_lists<1>(count,
-                           [&](int64_t begin, int64_t n, double(*terms)[kTile]) { fill(begin, n, terms[0]); })[0];
+template <class Term = double, class Fill> double sum_terms(int64_t count, const Fill& fill) {
+  const auto fill_list = [&](int64_t begin, int64_t n, Term(*terms)[kTile]) { fill(begin, n, terms[0]); };
+  return sum_term_lists<1, Term>(count, fill_list)[0];
 }
 
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.
@@ -183,18 +190,19 @@ void store_points(const Iteration<N>& points, int k, void* data, int64_t first, 
   });
 }
 
-template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
-  return sum_terms(points.points(), [&](int64_t begin, int64_t n, double* terms) {
-    HWY_ALIGN double tile[N][kTile];
-    Run<double, N + 1> run;
+template <class T, int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
+  return sum_terms<T>(points.points(), [&](int64_t begin, int64_t n, T* terms) {
+    HWY_ALIGN T tile[N][kTile];
+    Run<T, N + 1> run;
     run.address[0] = terms;
     run.advance[0] = -1;
     for (int k = 0; k < N; ++k) {
-      load_points(points, k, data[k], begin, n, tile[k]);
-      run.address[k + 1] = tile[k];
+      const bool direct = points.contiguous(k) && points.dtype[k] == dtype_of<T>;
+      run.address[k + 1] = direct ? static_cast<T*>(data[k]) + begin : tile[k];
       run.advance[k + 1] = -1;
+      if (!direct) load_points(points, k, data[k], begin, n, tile[k]);
     }
-    run_contiguous<double>(f, run, 0, n);
+    run_contiguous<T>(f, run, 0, n);
   });
 }
 
