@@ -2,8 +2,10 @@
 // Executors: snapshot in phase one, single use, repeatable use, and everything a caller can do wrong with one.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <thread>
 
+#include "aclnnop/aclnn_cross_entropy_loss.h"
 #include "aclnnop/aclnn_elu.h"
 #include "aclnnop/aclnn_elu_backward.h"
 #include "tests/harness/call.h"
@@ -63,6 +65,52 @@ TEST_F(Executor, consumed_one_is_recognised_after_many_others) {
     ASSERT_EQ(aclnnElu(nullptr, 0, consumed, nullptr), 161002) << i;
     ASSERT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
   }
+}
+
+// One tensor for two parameters: calls that look alike later must not be taken for it.
+TEST_F(Executor, of_a_call_in_place_is_not_that_of_one_out_of_place) {
+  Tensor both(DataType::kFloat, {4});
+  both.fill({1, 2, 3, 4});
+  both.upload();
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(both.on_device(), one_, two_, one_, both.on_device(), &size_, &executor_), 0);
+  ASSERT_EQ(aclnnElu(nullptr, size_, executor_, nullptr), 0);
+  ASSERT_EQ(aclrtSynchronizeStream(nullptr), 0);
+  both.download();
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(both.get(i), 2.0 * static_cast<double>(i + 1));
+  plan();
+  ASSERT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+  expect_doubled();
+}
+
+TEST_F(Executor, repeatable_tells_two_parameters_of_one_tensor_apart) {
+  Tensor other(DataType::kFloat, {4});
+  other.fill({5, 6, 7, 8});
+  other.upload();
+  ASSERT_EQ(aclnnEluGetWorkspaceSize(in_.on_device(), one_, two_, one_, in_.on_device(), &size_, &executor_), 0);
+  ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor_), 0);
+  ASSERT_EQ(aclSetOutputTensorAddr(executor_, 0, in_.on_device(), out_.device_data()), 0);
+  ASSERT_EQ(aclnnElu(nullptr, size_, executor_, nullptr), 0);
+  expect_doubled();
+  EXPECT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+}
+
+TEST_F(Executor, needs_no_address_of_a_tensor_that_the_call_does_not_touch) {
+  Tensor scores(DataType::kFloat, {1, 2}), target(DataType::kInt64, {1}), loss(DataType::kFloat, {}),
+      log_prob(DataType::kFloat, {1, 2});
+  scores.fill({0, 0});
+  scores.upload();
+  target.fill({1});
+  target.upload();
+  const int64_t shape[] = {1};
+  aclTensor* nowhere = aclCreateTensor(shape, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, shape, 1, nullptr);
+  ASSERT_EQ(call(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, nullptr, scores.on_device(),
+                 target.on_device(), static_cast<aclTensor*>(nullptr), static_cast<char*>(nullptr), int64_t{-100}, 0.0,
+                 0.0, false, loss.on_device(), log_prob.on_device(), nowhere, nowhere),
+            0)
+      << recent_error();
+  loss.download();
+  EXPECT_FLOAT_EQ(static_cast<float>(loss.get(0)), std::log(2.0f));
+  EXPECT_EQ(aclDestroyTensor(nowhere), 0);
 }
 
 TEST_F(Executor, foreign_pointers_are_recognised) {

@@ -117,7 +117,7 @@ void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
 
 void SmoothL1LossTotalCpu(const SmoothL1LossTotalArgs& a, void* const* data) {
   const double total =
-      usual(a.beta) ? sum<float>(a.points, data, QuickLoss(a.beta)) : sum<double>(a.points, data, Loss(a.beta));
+      usual(a.beta) ? sum(a.points, data, Loss(a.beta), QuickLoss(a.beta)) : sum(a.points, data, Loss(a.beta));
   const double count = static_cast<double>(a.points.points());
   store_number(a.mean ? total / count : total, a.rounded, a.result, data[2]);
 }

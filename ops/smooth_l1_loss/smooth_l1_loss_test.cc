@@ -214,6 +214,79 @@ TEST_F(SmoothL1LossOperators, infinities_and_nan_reach_the_sum) {
     }
 }
 
+TEST_F(SmoothL1LossOperators, losses_that_float_does_not_hold_have_a_mean) {
+  Tensor self(DataType::kFloat, {3}), target(DataType::kFloat, {3}), out(DataType::kFloat, {});
+  self.fill({1, 2, 3e38});
+  target.fill({1, 0, -3e38});
+  self.upload();
+  target.upload();
+  ASSERT_EQ(forward(self, target, 1, 1, out), 0);
+  out.download();
+  EXPECT_LE(ulps_apart(DataType::kFloat, out.get(0), 2e38), 2);
+}
+
+TEST_F(SmoothL1LossOperators, views_reach_beyond_2_to_the_31_elements) {
+  constexpr int64_t kFar = (int64_t{1} << 31) + 7;
+  void* memory = nullptr;  // touched at its ends only
+  ASSERT_EQ(aclrtMalloc(&memory, (kFar + 8) * sizeof(float16), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  const int64_t shape[] = {2}, strides[] = {kFar};
+  aclTensor* far = aclCreateTensor(shape, 1, ACL_FLOAT16, strides, 3, ACL_FORMAT_ND, shape, 1, memory);
+  Tensor near(DataType::kFloat16, {2}), one(DataType::kFloat16, {}), loss(DataType::kFloat16, {});
+  near.fill({0.5, 4});
+  one.fill({2});
+  near.upload();
+  one.upload();
+  const float16 values[] = {float16::from(0.25f), float16::from(1.0f)};
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(aclrtMemcpy(static_cast<float16*>(memory) + 3 + i * kFar, 2, &values[i], 2, ACL_MEMCPY_HOST_TO_DEVICE),
+              0);
+  ASSERT_EQ(call(aclnnSmoothL1LossGetWorkspaceSize, aclnnSmoothL1Loss, nullptr, far, near.on_device(), int64_t{2}, 1.0f,
+                 loss.on_device()),
+            0)
+      << recent_error();
+  loss.download();
+  EXPECT_EQ(loss.get(0), 0.03125 + 2.5);
+  ASSERT_EQ(call(aclnnSmoothL1LossBackwardGetWorkspaceSize, aclnnSmoothL1LossBackward, nullptr, one.on_device(), far,
+                 near.on_device(), int64_t{2}, 1.0f, far),
+            0)
+      << recent_error();
+  float16 result[2];
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(aclrtMemcpy(&result[i], 2, static_cast<float16*>(memory) + 3 + i * kFar, 2, ACL_MEMCPY_DEVICE_TO_HOST),
+              0);
+  EXPECT_EQ(float{result[0]}, -0.5f);
+  EXPECT_EQ(float{result[1]}, -2.0f);
+  EXPECT_EQ(aclDestroyTensor(far), 0);
+  EXPECT_EQ(aclrtFree(memory), 0);
+}
+
+TEST_F(SmoothL1LossOperators, strides_that_leave_the_address_space_fail) {
+  Tensor target(DataType::kFloat, {2}), loss(DataType::kFloat, {});
+  const int64_t shape[] = {2};
+  for (const int64_t stride : {INT64_MAX, INT64_MIN, INT64_MAX / 4}) {
+    aclTensor* far = aclCreateTensor(shape, 1, ACL_FLOAT, &stride, 0, ACL_FORMAT_ND, shape, 1, target.device_data());
+    EXPECT_EQ(call(aclnnSmoothL1LossGetWorkspaceSize, aclnnSmoothL1Loss, nullptr, far, target.on_device(), int64_t{1},
+                   1.0f, loss.on_device()),
+              161002)
+        << stride;
+    EXPECT_EQ(aclDestroyTensor(far), 0);
+  }
+}
+
+TEST_F(SmoothL1LossOperators, an_input_too_large_to_be_copied_may_not_overlap_the_output) {
+  Tensor one(DataType::kFloat, {});
+  for (const int64_t count : {int64_t{1} << 62, (int64_t{1} << 62) + 16}) {
+    const int64_t zero = 0;
+    aclTensor* wide = aclCreateTensor(&count, 1, ACL_FLOAT, &zero, 0, ACL_FORMAT_ND, &count, 1, one.device_data());
+    aclTensor* result = aclCreateTensor(&zero, 0, ACL_FLOAT, &zero, 0, ACL_FORMAT_ND, &zero, 0, one.device_data());
+    EXPECT_EQ(call(aclnnSmoothL1LossGetWorkspaceSize, aclnnSmoothL1Loss, nullptr, wide, wide, int64_t{2}, 1.0f, result),
+              161002)
+        << recent_error();
+    EXPECT_EQ(aclDestroyTensor(wide), 0);
+    EXPECT_EQ(aclDestroyTensor(result), 0);
+  }
+}
+
 TEST_F(SmoothL1LossOperators, slopes_at_the_landmarks) {
   struct Case {
     double x;

@@ -2,6 +2,7 @@
 // Reading the environment variables: every value is checked once, here.
 #include "src/base/environment.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -21,12 +22,32 @@ namespace {
 // More than any machine has; a larger number is a mistake, and each would be a thread.
 constexpr int kMostThreads = 4096;
 
+template <class Body> void for_each_name(std::string_view list, const Body& body) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    body(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+}
+
 // Reads variables and collects what was wrong with them: nothing can be logged before the log's own level is known.
 class Reader {
  public:
   // Unset and empty are the same.
   void text(const char* variable, std::string& to) const {
     if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') to = value;
+  }
+
+  // A comma-separated list of which the names are known.
+  void names(const char* variable, std::initializer_list<std::string_view> known, std::string& to) {
+    text(variable, to);
+    for_each_name(to, [&](std::string_view name) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) return;
+      std::string all;
+      for (std::string_view each : known) all += cat(all.empty() ? "" : ", ", each);
+      warnings_.push_back(
+          cat(variable, " must be a list of names out of: ", all, "; it has '", name, "', without effect"));
+    });
   }
 
   void number(const char* variable, int low, int high, int& to) {
@@ -60,7 +81,7 @@ Environment read(Reader& reader) {
   reader.text("DESCEND_DEVICE", e.device);
   reader.text("DESCEND_SOC", e.soc);
   e.product = product_of(e.soc);
-  reader.text("DESCEND_EXTENSIONS", e.extensions);
+  reader.names("DESCEND_EXTENSIONS", {"zloss"}, e.extensions);
   reader.text("DESCEND_BACKEND_PATH", e.backend_path);
   reader.text("DESCEND_CPU_TARGET", e.cpu_target);
   reader.text("ASCEND_RT_VISIBLE_DEVICES", e.visible_devices);
@@ -106,13 +127,9 @@ const Environment& environment() {
 }
 
 bool has_extension(std::string_view name) {
-  std::string_view rest = environment().extensions;
-  while (!rest.empty()) {
-    const size_t comma = rest.find(',');
-    if (rest.substr(0, comma) == name) return true;
-    rest = comma == std::string_view::npos ? std::string_view{} : rest.substr(comma + 1);
-  }
-  return false;
+  bool found = false;
+  for_each_name(environment().extensions, [&](std::string_view each) { found |= each == name; });
+  return found;
 }
 
 void reread_environment() { read_and_publish(true); }

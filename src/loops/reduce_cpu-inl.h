@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sums over all points of an Iteration.  Compiled once per SIMD target.
 //
-//   sum<T>(points, data, f)      the sum of f(d, in0, ..., in_{N-1}); terms in T (float or double), the sum in double
+//   sum(points, data, f)         the sum of f(d, in0, ..., in_{N-1}), terms and sum in double
+//   sum(points, data, f, quick)  the same with terms in float, given by `quick`; tiles whose sum is not finite ask f
 //   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
@@ -116,21 +117,18 @@ class SumOfTiles {
   CompensatedSum chunk_, sum_;
 };
 
-// The sums of `lists` lists of `count` terms each.  fill(begin, n, terms) writes n <= kTile terms of each list, from
-// number `begin` on, to terms[list].  What a sum is does not depend on the other lists.
-template <int lists, class Term = double, class Fill>
-std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
+// The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
+// from number `begin` on.  What a sum is does not depend on the other lists.
+template <int lists, class Tile> std::array<double, lists> sum_tiles(int64_t count, const Tile& tile) {
   std::array<double, lists> result{};
   if (count == 0) return result;
   const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
   double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    HWY_ALIGN Term terms[lists][kTile];
     CompensatedSum sum[lists];
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t n = std::min(kTile, count - tile * kTile);
-      fill(tile * kTile, n, terms);
-      for (int list = 0; list < lists; ++list) sum[list].add(sum_padded_tile(terms[list], n));
+    for (int64_t at = begin; at < end; ++at) {
+      const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
+      for (int list = 0; list < lists; ++list) sum[list].add(parts[static_cast<size_t>(list)]);
     }
     for (int list = 0; list < lists; ++list) sums[list][begin / per_chunk] = sum[list].value();
   });
@@ -142,10 +140,21 @@ std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
   return result;
 }
 
+// The same, where fill(begin, n, terms) writes the terms of each list to terms[list].
+template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
+  return sum_tiles<lists>(count, [&](int64_t begin, int64_t n) {
+    HWY_ALIGN double terms[lists][kTile];
+    std::array<double, lists> sums;
+    fill(begin, n, terms);
+    for (int list = 0; list < lists; ++list) sums[static_cast<size_t>(list)] = sum_padded_tile(terms[list], n);
+    return sums;
+  });
+}
+
 // The sum of one list, whose terms fill writes to `terms`.
-template <class Term = double, class Fill> double sum_terms(int64_t count, const Fill& fill) {
-  const auto fill_list = [&](int64_t begin, int64_t n, Term(*terms)[kTile]) { fill(begin, n, terms[0]); };
-  return sum_term_lists<1, Term>(count, fill_list)[0];
+template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
+  const auto fill_list = [&](int64_t begin, int64_t n, double(*terms)[kTile]) { fill(begin, n, terms[0]); };
+  return sum_term_lists<1>(count, fill_list)[0];
 }
 
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.
@@ -190,20 +199,34 @@ void store_points(const Iteration<N>& points, int k, void* data, int64_t first, 
   });
 }
 
-template <class T, int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
-  return sum_terms<T>(points.points(), [&](int64_t begin, int64_t n, T* terms) {
-    HWY_ALIGN T tile[N][kTile];
-    Run<T, N + 1> run;
-    run.address[0] = terms;
-    run.advance[0] = -1;
-    for (int k = 0; k < N; ++k) {
-      const bool direct = points.contiguous(k) && points.dtype[k] == dtype_of<T>;
-      run.address[k + 1] = direct ? static_cast<T*>(data[k]) + begin : tile[k];
-      run.advance[k + 1] = -1;
-      if (!direct) load_points(points, k, data[k], begin, n, tile[k]);
-    }
-    run_contiguous<T>(f, run, 0, n);
-  });
+// The sum of f at n <= kTile points, from number `begin` on, with terms in T.
+template <class T, int N, class F>
+double sum_points(const Iteration<N>& points, void* const* data, int64_t begin, int64_t n, const F& f) {
+  HWY_ALIGN T tile[N][kTile], terms[kTile];
+  Run<T, N + 1> run;
+  run.address[0] = terms;
+  run.advance[0] = -1;
+  for (int k = 0; k < N; ++k) {
+    const bool direct = points.contiguous(k) && points.dtype[k] == dtype_of<T>;
+    run.address[k + 1] = direct ? static_cast<T*>(data[k]) + begin : tile[k];
+    run.advance[k + 1] = -1;
+    if (!direct) load_points(points, k, data[k], begin, n, tile[k]);
+  }
+  run_contiguous<T>(f, run, 0, n);
+  return sum_padded_tile(terms, n);
+}
+
+template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
+  return sum_tiles<1>(points.points(), [&](int64_t begin, int64_t n) {
+    return std::array{sum_points<double>(points, data, begin, n, f)};
+  })[0];
+}
+template <int N, class F, class Q>
+double sum(const Iteration<N>& points, void* const* data, const F& f, const Q& quick) {
+  return sum_tiles<1>(points.points(), [&](int64_t begin, int64_t n) {
+    const double part = sum_points<float>(points, data, begin, n, quick);
+    return std::array{std::isfinite(part) ? part : sum_points<double>(points, data, begin, n, f)};
+  })[0];
 }
 
 // Stores one number as an element, rounded to the dtype `rounded` first.

@@ -17,7 +17,7 @@ int32_t Planner::add_parameter(const char* name, const aclTensor* tensor, bool i
   if (!tensor) return -1;
   const auto index = static_cast<int32_t>(program_.parameters.size());
   const bool empty = size_of(*tensor) == 0;  // then the offset may be anything
-  program_.parameters.push_back({.name = name, .needs_address = !empty, .in_place = in_place, .view = *tensor});
+  program_.parameters.push_back({.name = name, .needs_address = false, .in_place = in_place, .view = *tensor});
   const int64_t offset = empty ? 0 : tensor->offset * static_cast<int64_t>(size_of(tensor->dtype));
   known_[known_count_++] = {tensor, {index, offset}};
   return index;
@@ -44,15 +44,34 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
       status_ = {Code::kInner, "an operand of a launch is not a parameter of the call"};
       return;
     }
-    program_.operands.push_back(known_[i - 1].at);
+    const Operand& at = known_[i - 1].at;
+    program_.operands.push_back(at);
+    if (at.address >= 0 && size_of(*tensors[k]) > 0)
+      program_.parameters[static_cast<size_t>(at.address)].needs_address = true;
     program_.bytes += static_cast<uint64_t>(size_of(*tensors[k])) * size_of(tensors[k]->dtype);
   }
+  if (!kernels_) return;
   program_.steps.push_back(
       {call, function, static_cast<uint32_t>(at), static_cast<uint32_t>(first), static_cast<uint32_t>(n)});
 }
 
+const aclTensor* Planner::twin(const aclTensor& tensor) {
+  made_.push_back(std::make_unique<aclTensor>(tensor));
+  return made_.back().get();
+}
+
 const aclTensor* Planner::stage(const aclTensor& input) {
   constexpr uint64_t kAlign = 64;
+  // A view may have more elements than memory has bytes.
+  uint64_t bytes = 0, total = 0;
+  if (__builtin_mul_overflow(static_cast<uint64_t>(size_of(input)), size_of(input.dtype), &bytes) ||
+      __builtin_add_overflow(program_.workspace, bytes, &total) || total > INT64_MAX - kAlign) {
+    if (status_.ok())
+      status_ = {Code::kInvalid,
+                 cat("an input must satisfy: is small enough to be copied where an output overlaps it; it is ",
+                     describe(input))};
+    return &input;
+  }
   auto copy = std::make_unique<aclTensor>(input);
   copy->strides = row_major(copy->shape);
   copy->offset = 0;
@@ -61,9 +80,8 @@ const aclTensor* Planner::stage(const aclTensor& input) {
   for (size_t i = 0; i < known_count_; ++i)
     if (known_[i].tensor == &input) program_.parameters[static_cast<size_t>(known_[i].at.address)].staged = true;
   known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(program_.workspace)}};
-  const uint64_t bytes = static_cast<uint64_t>(size_of(input)) * size_of(input.dtype);
   program_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;
-  staged_.push_back(std::move(copy));
+  made_.push_back(std::move(copy));
   const std::array<const aclTensor*, 2> tensors{staged, &input};
   launch(kCopy, {.points = iterate<2>(tensors), .item = static_cast<int64_t>(size_of(input.dtype))}, tensors);
   return staged;

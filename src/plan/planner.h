@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bodies of both phases: `plan<Op>` checks a call and makes its plan, `run` submits it.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -23,7 +24,8 @@ namespace descend {
 // steps without error handling.
 class Planner {
  public:
-  Planner(Program& program, const KernelTable& kernels) : program_(program), kernels_(kernels) {}
+  // Without kernels the steps are not kept: what is left is which parameters they need.
+  Planner(Program& program, const KernelTable* kernels) : program_(program), kernels_(kernels) {}
 
   // A tensor parameter of the call, in the API's order; null when it is absent.  Answers its number, -1 for none.
   int32_t add_parameter(const char* name, const aclTensor* tensor, bool in_place = true);
@@ -32,13 +34,17 @@ class Planner {
   template <class Args, size_t N>
   void launch(const Kernel<Args>& kernel, const Args& args, const std::array<const aclTensor*, N>& tensors) {
     static_assert(N <= kMaxOperands);
-    const auto function = kernels_.find(kernel);
-    if (!function) return no_kernel(kernel.name);
+    const auto function = kernels_ ? kernels_->find(kernel) : nullptr;
+    if (kernels_ && !function) return no_kernel(kernel.name);
     const Step::Call call = [](void (*f)(), const void* arguments, void* const* data, Launch& launch) {
       return reinterpret_cast<typename Kernel<Args>::Function>(f)(*static_cast<const Args*>(arguments), data, launch);
     };
     add_step(call, reinterpret_cast<void (*)()>(function), &args, sizeof args, tensors.data(), N);
   }
+
+  // A second tensor like the first: operands are known by their tensors, and a caller may pass one for two parameters.
+  // Lives as long as the planner.
+  const aclTensor* twin(const aclTensor& tensor);
 
   // A copy of an input, in workspace, for when the output overlaps it.  Lives as long as the planner.
   const aclTensor* stage(const aclTensor& input);
@@ -55,11 +61,11 @@ class Planner {
                 size_t n);
 
   Program& program_;
-  const KernelTable& kernels_;
+  const KernelTable* kernels_;
   Status status_;
   Known known_[kMaxOperands];
   size_t known_count_ = 0;
-  std::vector<std::unique_ptr<aclTensor>> staged_;
+  std::vector<std::unique_ptr<aclTensor>> made_;
 };
 
 // A plan being made; gives it back unless published.
@@ -92,25 +98,41 @@ int32_t fail(const char* function, const Status& status) noexcept;
 int32_t fail_with_exception(const char* function) noexcept;
 Status no_device();
 
+// No two parameters of `p` are the same tensor afterwards.
+template <class P> void give_each_its_tensor(const Spec<P>& spec, Planner& planner, P& p) {
+  std::array<const aclTensor*, kMaxTensors> seen;
+  size_t count = 0;
+  const auto look = [&](auto field) {
+    if (!(p.*field)) return;
+    if (std::find(seen.begin(), seen.begin() + count, p.*field) != seen.begin() + count)
+      p.*field = planner.twin(*(p.*field));
+    seen[count++] = p.*field;
+  };
+  for (const auto& in : spec.inputs()) look(in.field);
+  for (const auto& out : spec.outputs())
+    if (!spec.is_input(out)) look(out.field);
+}
+
 // The program of a call that was checked.
 template <class Op> Status make_program(const typename Op::Params& params, const Extents& extents, Program& program) {
   const auto& spec = Op::spec();
+  const bool reference = program.backend->runs_reference();
   program.function = spec.function();
-  Planner planner(program, program.backend->kernels());
+  Planner planner(program, reference ? nullptr : &program.backend->kernels());
+  auto p = params;
+  give_each_its_tensor(spec, planner, p);
   for (const auto& in : spec.inputs())
-    program.inputs.push_back(planner.add_parameter(in.name, params.*in.field, in.in_place));
+    program.inputs.push_back(planner.add_parameter(in.name, p.*in.field, in.in_place));
   for (const auto& out : spec.outputs()) {
     size_t k = 0;  // one that is also an input has its address already
     while (k < spec.inputs().size() && spec.inputs()[k].field != out.field) ++k;
     program.outputs.push_back(k < spec.inputs().size() ? program.inputs[k]
-                                                       : planner.add_parameter(out.name, params.*out.field));
+                                                       : planner.add_parameter(out.name, p.*out.field));
   }
-  if (program.backend->runs_reference()) {
+  if (reference)
     program.reference = reference_of<Op>(params);
-    return {};
-  }
-  auto p = params;
-  for_each_overlapped_input(spec, params, extents, [&](auto input) { p.*input = planner.stage(*(params.*input)); });
+  else
+    for_each_overlapped_input(spec, params, extents, [&](auto input) { p.*input = planner.stage(*(p.*input)); });
   Op::plan(p, planner);
   return planner.status();
 }

@@ -2,13 +2,16 @@
 #include "src/plan/reference_plan.h"
 
 #include <cstring>
+#include <new>
 
 namespace descend {
 
 std::vector<std::byte> move_to_host_copy(aclTensor& t) {
   const size_t item = size_of(t.dtype);
   const auto n = static_cast<size_t>(size_of(t));
-  std::vector<std::byte> copy(n * item);
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(n, item, &bytes)) throw std::bad_alloc();
+  std::vector<std::byte> copy(bytes);
   Dims index;
   index.assign(t.shape.size(), 0);
   for (size_t i = 0; i < n; ++i) {
