@@ -66,21 +66,21 @@ const Spec<CrossEntropyLoss::Params>& CrossEntropyLoss::spec() {
 void CrossEntropyLoss::plan(const Params& p, Planner& planner) {
   const auto reduction = *cross_entropy_reduction(p.reductionOptional);
   if (size_of(*p.input) == 0 && reduction == CrossEntropyReduction::kNone) return;
-  const bool zloss = has_extension(kZlossExtension);
-  planner.launch(
-      kCrossEntropyLoss,
-      {.labels = cross_entropy_labels(*p.input, *p.target, p.weightOptional, p.ignoreIndex),
-       .dtype = p.input->dtype,
-       .input = {p.input->strides[0], p.input->strides[1]},
-       .log_prob = {p.logProbOut->strides[0], p.logProbOut->strides[1]},
-       .loss_stride = cross_entropy_row_stride(p.lossOut),
-       .zloss_stride = cross_entropy_row_stride(p.zlossOut),
-       .lse_stride = cross_entropy_row_stride(p.lseForZlossOut),
-       .reduction = reduction,
-       .smoothing = p.labelSmoothing,
-       .zloss_scale = zloss ? p.lseSquareScaleForZloss : 0,
-       .write_zloss = zloss && p.returnZloss},
-      std::array{p.target, p.weightOptional, p.input, p.lossOut, p.logProbOut, p.zlossOut, p.lseForZlossOut});
+  const bool zloss = has_extension(kZlossExtension), write_zloss = zloss && p.returnZloss;
+  planner.launch(kCrossEntropyLoss,
+                 {.labels = cross_entropy_labels(*p.input, *p.target, p.weightOptional, p.ignoreIndex),
+                  .dtype = p.input->dtype,
+                  .input = {p.input->strides[0], p.input->strides[1]},
+                  .log_prob = {p.logProbOut->strides[0], p.logProbOut->strides[1]},
+                  .loss_stride = cross_entropy_row_stride(p.lossOut),
+                  .zloss_stride = cross_entropy_row_stride(p.zlossOut),
+                  .lse_stride = cross_entropy_row_stride(p.lseForZlossOut),
+                  .reduction = reduction,
+                  .smoothing = p.labelSmoothing,
+                  .zloss_scale = zloss ? p.lseSquareScaleForZloss : 0,
+                  .write_zloss = write_zloss},
+                 std::array{p.target, p.weightOptional, p.input, p.lossOut, p.logProbOut,
+                            write_zloss ? p.zlossOut : nullptr, write_zloss ? p.lseForZlossOut : nullptr});
 }
 
 }  // namespace descend

@@ -69,19 +69,19 @@ const Spec<CrossEntropyLossGrad::Params>& CrossEntropyLossGrad::spec() {
 void CrossEntropyLossGrad::plan(const Params& p, Planner& planner) {
   if (size_of(*p.out) == 0) return;
   const bool zloss = has_extension(kZlossExtension) && p.lseForZlossOptional;
-  planner.launch(
-      kCrossEntropyLossGrad,
-      {.labels = cross_entropy_labels(*p.logProb, *p.target, p.weightOptional, p.ignoreIndex),
-       .dtype = p.out->dtype,
-       .log_prob = {p.logProb->strides[0], p.logProb->strides[1]},
-       .out = {p.out->strides[0], p.out->strides[1]},
-       .gradient_stride = cross_entropy_row_stride(p.gradLoss),
-       .zloss_gradient_stride = cross_entropy_row_stride(p.gradZlossOptional),
-       .lse_stride = zloss ? cross_entropy_row_stride(p.lseForZlossOptional) : 0,
-       .reduction = *cross_entropy_reduction(p.reductionOptional),
-       .smoothing = p.labelSmoothing,
-       .zloss_scale = zloss ? p.lseSquareScaleForZloss : 0},
-      std::array{p.target, p.weightOptional, p.gradLoss, p.logProb, p.out, p.gradZlossOptional, p.lseForZlossOptional});
+  planner.launch(kCrossEntropyLossGrad,
+                 {.labels = cross_entropy_labels(*p.logProb, *p.target, p.weightOptional, p.ignoreIndex),
+                  .dtype = p.out->dtype,
+                  .log_prob = {p.logProb->strides[0], p.logProb->strides[1]},
+                  .out = {p.out->strides[0], p.out->strides[1]},
+                  .gradient_stride = cross_entropy_row_stride(p.gradLoss),
+                  .zloss_gradient_stride = cross_entropy_row_stride(p.gradZlossOptional),
+                  .lse_stride = zloss ? cross_entropy_row_stride(p.lseForZlossOptional) : 0,
+                  .reduction = *cross_entropy_reduction(p.reductionOptional),
+                  .smoothing = p.labelSmoothing,
+                  .zloss_scale = zloss ? p.lseSquareScaleForZloss : 0},
+                 std::array{p.target, p.weightOptional, p.gradLoss, p.logProb, p.out,
+                            zloss ? p.gradZlossOptional : nullptr, zloss ? p.lseForZlossOptional : nullptr});
 }
 
 }  // namespace descend
