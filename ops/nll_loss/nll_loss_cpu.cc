@@ -14,17 +14,50 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// The loss and the weight of positions [first, first + n); target and self are operands k and k + 1 of the points.
+// The weights and the elements of self of positions [first, first + n), as what they are in size: 0 and -0 where a
+// position counts for nothing, so that its loss is 0.  target and self are operands k and k + 1 of the points.
+template <class Target, class Bits, int N>
+void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
+          const void* self, const void* weight, int64_t first, int64_t n, Bits* weights, Bits* x) {
+  const Counts counts(classes);
+  const Weights<Bits> weight_of(classes, weight);
+  const int64_t target_step = innermost_stride(points, k), self_step = innermost_stride(points, k + 1);
+  const Bits zero = 0, minus_zero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
+  const Bits* address[kTile];
+  const Bits** next = address;
+  for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
+    const Target* const targets = static_cast<const Target*>(target) + element[k];
+    const Bits* const row = static_cast<const Bits*>(self) + element[k + 1];
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t c = static_cast<int64_t>(targets[i * target_step]);
+      const bool is_class = counts(c);
+      // No processor foresees where these are: all are asked for before the first is waited for.
+      const Bits* const at = is_class ? row + (i * self_step + c * class_stride) : &minus_zero;
+      __builtin_prefetch(at);
+      next[i] = at;
+      weights[i] = *(is_class ? weight_of.at(c) : &zero);
+    }
+    next += count, weights += count;
+  });
+  for (int64_t i = 0; i < n; ++i) x[i] = *address[i];
+}
+
+// The loss and the weight of those positions.
 template <int N, class T>
 void load_losses(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
                  const void* self, const void* weight, int64_t first, int64_t n, T* loss, T* weights) {
-  int64_t index[kTile], offset[kTile];
-  HWY_ALIGN T x[kTile];
-  load_classes(classes, points, k, target, first, n, index);
-  load_offsets(points, k + 1, first, n, offset);
-  load_weights(classes, weight, index, n, weights);
-  pick(self, points.dtype[k + 1], index, n, x, [&](int64_t i, int64_t c) { return offset[i] + c * class_stride; });
-  for (int64_t i = 0; i < n; ++i) loss[i] = index[i] < 0 ? T{0} : -(weights[i] * x[i]);
+  HWY_ALIGN uint32_t raw_weights[kTile], raw_x[kTile];
+  visit(IndexTypes{}, points.dtype[k], [&]<class Target> {
+    if (size_of(points.dtype[k + 1]) == sizeof(uint16_t))
+      pick<Target>(classes, class_stride, points, k, target, self, weight, first, n,
+                   reinterpret_cast<uint16_t*>(raw_weights), reinterpret_cast<uint16_t*>(raw_x));
+    else
+      pick<Target>(classes, class_stride, points, k, target, self, weight, first, n, raw_weights, raw_x);
+  });
+  const LoadRun<T> load = loader<T>(points.dtype[k + 1]);
+  load(raw_weights, n, weights);
+  load(raw_x, n, loss);
+  for (int64_t i = 0; i < n; ++i) loss[i] = -(weights[i] * loss[i]);
 }
 
 void NLLLossCpu(const NLLLossArgs& a, void* const* data) {
