@@ -21,7 +21,7 @@ inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element 
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
 inline constexpr int64_t kSpan = 4 * kTile;              // neighbours written at a time: long enough a run of memory
-inline constexpr int64_t kFewPlanes = 48;                // classes whose planes are written by comparing
+inline constexpr int64_t kFewPlanes = 8;                 // classes whose planes are written by comparing
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -58,14 +58,16 @@ class Gradients {
  private:
   // Calls body(i, c, is_class) for the targets of those positions; c is 0 where it is none.
   template <class Target, class Body> void for_each_target(int64_t first, int64_t n, const Body& body) const {
-    const Counts counts(a_.classes);
     int64_t done = 0;
     for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
+      const Body of_target = body;
+      const int64_t begin = done;
       const Target* const targets = static_cast<const Target*>(data_[1]) + element;
       for (int64_t i = 0; i < count; ++i) {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
         const bool is_class = counts(c);
-        body(done + i, is_class ? c : 0, is_class);
+        of_target(begin + i, is_class ? c : 0, is_class);
       }
       done += count;
     });
@@ -182,11 +184,17 @@ template <class Bits>
 void write_run(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
                int64_t classes, int64_t class_stride, Bits* out) {
   write_zeros(n, step, begin, end, class_stride, out);
-  if (end - begin == classes) {
-    for (int64_t i = 0; i < n; ++i) out[i * step + index[i] * class_stride] = value[i];
-  } else {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (end - begin < classes) {
     for (int64_t i = 0; i < n; ++i)
       if (begin <= index[i] && index[i] < end) out[i * step + index[i] * class_stride] = value[i];
+  } else if (class_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i * step + index[i]] = value[i];
+  } else if (classes <= kMost && 0 <= class_stride && class_stride <= kMost) {
+    const auto stride = static_cast<int32_t>(class_stride);  // the product of 32 bits each is much faster
+    for (int64_t i = 0; i < n; ++i) out[i * step + int64_t{static_cast<int32_t>(index[i])} * stride] = value[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * step + index[i] * class_stride] = value[i];
   }
 }
 
@@ -200,7 +208,8 @@ class Cut {
                                       detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     few_planes = planes && classes_ <= kFewPlanes && a.points.stride[0][last] == 1;
     row_ = planes ? a.points.extent[last] : points_;
-    tile_ = planes ? std::min(row_, kSpan) : std::clamp<int64_t>(kChunk / 8 / classes_, 1, std::min(points_, kTile));
+    tile_ = planes ? std::min(row_, few_planes ? kSpan : kTile)
+                   : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
     block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kBlock));
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;

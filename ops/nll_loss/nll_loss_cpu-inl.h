@@ -33,11 +33,8 @@ struct Counts {
 template <class Bits> class Weights {
  public:
   Weights(const NLLClasses& classes, const void* weight)
-      : all_(classes.weight),
-        first_(static_cast<const Bits*>(weight)),
-        step_(all_.rank == 1 ? all_.stride[0][0] : 0),
-        line_(all_.rank <= 1) {}
-  HWY_INLINE const Bits* at(int64_t c) const { return first_ + (HWY_LIKELY(line_) ? c * step_ : offset(c)); }
+      : all_(classes.weight), first_(static_cast<const Bits*>(weight)), line_(all_.contiguous(0)) {}
+  HWY_INLINE const Bits* at(int64_t c) const { return first_ + (HWY_LIKELY(line_) ? c : offset(c)); }
 
  private:
   HWY_NOINLINE int64_t offset(int64_t c) const {
@@ -47,7 +44,6 @@ template <class Bits> class Weights {
   }
   const Iteration<1>& all_;
   const Bits* first_;
-  int64_t step_;
   bool line_;
 };
 

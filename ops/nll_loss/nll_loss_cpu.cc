@@ -14,49 +14,60 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// The weights and the elements of self of positions [first, first + n), as what they are in size: 0 and -0 where a
-// position counts for nothing, so that its loss is 0.  target and self are operands k and k + 1 of the points.
-template <class Target, class Bits, int N>
+// The weights and the elements of self of positions [first, first + n): 0 and -0 where a position counts for nothing,
+// so that its loss is 0.  target and self are operands k and k + 1 of the points.
+//
+// Products are of Factors, which hold all classes and their stride: of 32 bits they are much faster.
+template <class Target, class Factor, class Element, int N, class To>
 void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
-          const void* self, const void* weight, int64_t first, int64_t n, Bits* weights, Bits* x) {
+          const void* self, const void* weight, int64_t first, int64_t n, Element minus_zero, To* weights, To* x) {
   const Counts counts(classes);
-  const Weights<Bits> weight_of(classes, weight);
+  const Weights<Element> weight_of(classes, weight);
   const int64_t target_step = innermost_stride(points, k), self_step = innermost_stride(points, k + 1);
-  const Bits zero = 0, minus_zero = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
-  const Bits* address[kTile];
-  const Bits** next = address;
+  const Factor stride = static_cast<Factor>(class_stride);
+  const Element* address[kTile];
+  const Element** next = address;
   for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
     const Target* const targets = static_cast<const Target*>(target) + element[k];
-    const Bits* const row = static_cast<const Bits*>(self) + element[k + 1];
+    const Element* const row = static_cast<const Element*>(self) + element[k + 1];
     for (int64_t i = 0; i < count; ++i) {
       const int64_t c = static_cast<int64_t>(targets[i * target_step]);
-      const bool is_class = counts(c);
-      // No processor foresees where these are: all are asked for before the first is waited for.
-      const Bits* const at = is_class ? row + (i * self_step + c * class_stride) : &minus_zero;
-      __builtin_prefetch(at);
-      next[i] = at;
-      weights[i] = *(is_class ? weight_of.at(c) : &zero);
+      if (counts(c)) {
+        const Element* const at = row + (i * self_step + int64_t{static_cast<Factor>(c)} * stride);
+        __builtin_prefetch(at);  // nothing foresees where these are: all are asked for before the first is waited for
+        next[i] = at;
+        weights[i] = static_cast<To>(*weight_of.at(c));
+      } else {
+        next[i] = &minus_zero;
+        weights[i] = To{0};
+      }
     }
     next += count, weights += count;
   });
-  for (int64_t i = 0; i < n; ++i) x[i] = *address[i];
+  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<To>(*address[i]);
 }
 
 // The loss and the weight of those positions.
 template <int N, class T>
 void load_losses(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
                  const void* self, const void* weight, int64_t first, int64_t n, T* loss, T* weights) {
-  HWY_ALIGN uint32_t raw_weights[kTile], raw_x[kTile];
-  visit(IndexTypes{}, points.dtype[k], [&]<class Target> {
-    if (size_of(points.dtype[k + 1]) == sizeof(uint16_t))
-      pick<Target>(classes, class_stride, points, k, target, self, weight, first, n,
-                   reinterpret_cast<uint16_t*>(raw_weights), reinterpret_cast<uint16_t*>(raw_x));
-    else
-      pick<Target>(classes, class_stride, points, k, target, self, weight, first, n, raw_weights, raw_x);
-  });
-  const LoadRun<T> load = loader<T>(points.dtype[k + 1]);
-  load(raw_weights, n, weights);
-  load(raw_x, n, loss);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const bool narrow = classes.count <= kMost && -kMost <= class_stride && class_stride <= kMost;
+  const auto pick_as = [&]<class Element, class To>(Element minus_zero, To* to_weights, To* x) {
+    visit(IndexTypes{}, points.dtype[k], [&]<class Target> {
+      const auto function = narrow ? pick<Target, int32_t, Element, N, To> : pick<Target, int64_t, Element, N, To>;
+      function(classes, class_stride, points, k, target, self, weight, first, n, minus_zero, to_weights, x);
+    });
+  };
+  if (points.dtype[k + 1] == DataType::kFloat) {
+    pick_as(-0.0F, weights, loss);
+  } else {  // as they are in size, to be converted several at a time
+    HWY_ALIGN uint16_t raw_weights[kTile], raw_x[kTile];
+    pick_as(uint16_t{0x8000}, raw_weights, raw_x);
+    const LoadRun<T> load = loader<T>(points.dtype[k + 1]);
+    load(raw_weights, n, weights);
+    load(raw_x, n, loss);
+  }
   for (int64_t i = 0; i < n; ++i) loss[i] = -(weights[i] * loss[i]);
 }
 
