@@ -14,6 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
+inline constexpr int64_t kInCache = 1 << 17;  // positions whose lines of memory the caches may hold
+inline constexpr int64_t kAhead = 64;         // positions whose elements are asked for before they are needed
+
 // The weights and the elements of self of positions [first, first + n): 0 and -0 where a position counts for nothing,
 // so that its loss is 0.  target and self are operands k and k + 1 of the points.
 //
@@ -25,26 +28,27 @@ void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& p
   const Weights<Element> weight_of(classes, weight);
   const int64_t target_step = innermost_stride(points, k), self_step = innermost_stride(points, k + 1);
   const Factor stride = static_cast<Factor>(class_stride);
-  const Element* address[kTile];
-  const Element** next = address;
+  const bool far = points.points() > kInCache;
+  int64_t done = 0;
   for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
     const Target* const targets = static_cast<const Target*>(target) + element[k];
     const Element* const row = static_cast<const Element*>(self) + element[k + 1];
+    const auto at = [=](int64_t i, int64_t c) {
+      return row + (i * self_step + int64_t{static_cast<Factor>(c)} * stride);
+    };
+    To *const to_x = x + done, *const to_weights = weights + done;
     for (int64_t i = 0; i < count; ++i) {
-      const int64_t c = static_cast<int64_t>(targets[i * target_step]);
-      if (counts(c)) {
-        const Element* const at = row + (i * self_step + int64_t{static_cast<Factor>(c)} * stride);
-        __builtin_prefetch(at);  // nothing foresees where these are: all are asked for before the first is waited for
-        next[i] = at;
-        weights[i] = static_cast<To>(*weight_of.at(c));
-      } else {
-        next[i] = &minus_zero;
-        weights[i] = To{0};
+      if (far && i + kAhead < count) {  // nothing but the target says where the elements are
+        const int64_t c = static_cast<int64_t>(targets[(i + kAhead) * target_step]);
+        if (counts(c)) __builtin_prefetch(at(i + kAhead, c));
       }
+      const int64_t c = static_cast<int64_t>(targets[i * target_step]);
+      const bool is_class = counts(c);
+      to_x[i] = static_cast<To>(is_class ? *at(i, c) : minus_zero);
+      to_weights[i] = is_class ? static_cast<To>(*weight_of.at(c)) : To{0};
     }
-    next += count, weights += count;
+    done += count;
   });
-  for (int64_t i = 0; i < n; ++i) x[i] = static_cast<To>(*address[i]);
 }
 
 // The loss and the weight of those positions.
