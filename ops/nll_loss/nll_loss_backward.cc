@@ -33,7 +33,7 @@ void plan_backward(const P& p, Planner& planner) {
   const bool reduced = p.reduction != kNLLNone;
   aclTensor gradOutput = *p.gradOutput;
   if (reduced) gradOutput.shape = gradOutput.strides = {};
-  // Almost all of out is zeros, which are written in a tenth of the time that a formula takes for as many elements.
+  // Almost all of out is zeros: 1 MiB of them is written in the time of a formula over 64 KiB.
   const uint64_t bytes = static_cast<uint64_t>(size_of(*p.out)) * size_of(p.out->dtype) / 16 +
                          static_cast<uint64_t>(size_of(*p.target)) * size_of(p.target->dtype);
   planner.launch(kNLLLossBackward,

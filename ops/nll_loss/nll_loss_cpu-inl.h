@@ -10,7 +10,10 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 #include "ops/nll_loss/nll_loss_kernels.h"
 #include "src/loops/reduce_cpu-inl.h"
