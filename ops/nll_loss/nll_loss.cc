@@ -28,13 +28,16 @@ const Spec<P>& make_spec(const char* function, const char* summary, Self self, T
 
 void plan_forward(const P& p, Planner& planner) {
   const aclTensor self = at_first_class(*p.self);
+  // A position reads one of its classes and one weight.
+  const uint64_t bytes = static_cast<uint64_t>(size_of(*p.target)) *
+                         (size_of(p.target->dtype) + 2 * size_of(p.self->dtype) + size_of(p.out->dtype));
   if (p.reduction == kNLLNone) {
     if (size_of(*p.out) == 0) return;
     planner.launch(kNLLLoss,
                    {.points = iterate<3>({p.out, p.target, &self}),
                     .classes = nll_classes(p),
                     .class_stride = class_stride(*p.self)},
-                   std::array{p.out, p.target, p.self, p.weight});
+                   std::array{p.out, p.target, p.self, p.weight}, bytes);
     return;
   }
   planner.launch(kNLLLossTotal,
@@ -44,7 +47,7 @@ void plan_forward(const P& p, Planner& planner) {
                   .out = p.out->dtype,
                   .totalWeight = p.totalWeightOut->dtype,
                   .mean = p.reduction == kNLLMean},
-                 std::array{p.target, p.self, p.weight, p.out, p.totalWeightOut});
+                 std::array{p.target, p.self, p.weight, p.out, p.totalWeightOut}, bytes);
 }
 
 constexpr const char* kSelfMeaning = "log-probabilities of the classes";

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the negative log likelihood loss on the CPU.
 //
-// The gradient at a position is one number, in one of its classes.  It is computed once, as an element of out; then out
-// is written, every element once, with that or 0: along the positions where they are neighbours (NCHW), along the
-// classes where those are (rows of classes, NHWC).  The number is -((gradOutput / totalWeight) * weight) in double for
-// the mean, where no step overflows or loses what the last rounding would show, and otherwise one product, as in the
-// loss.
+// The gradient at a position is one number, in one of its classes.  It is computed once, as an element of out.  Few
+// planes of neighbours (NCHW) are then written element by element, with that or 0; anything else is filled with zeros,
+// a tile that stays in the cache at a time, and the gradients are put among them.  The number is -((gradOutput /
+// totalWeight) * weight) in double for the mean, where no step overflows or loses what the last rounding would show,
+// and otherwise one product, as in the loss.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nll_loss/nll_loss_backward_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -19,10 +19,9 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
-inline constexpr int64_t kFewestPlanes = 256;            // classes a block has at least
-inline constexpr int64_t kMostPlanes = (1 << 15) - 1;    // classes whose numbers in a block fit every lane
+inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
 inline constexpr int64_t kSpan = 4 * kTile;              // neighbours written at a time: long enough a run of memory
-inline constexpr int64_t kShortRow = 64;                 // classes that are not worth two fills
+inline constexpr int64_t kFewPlanes = 8;                 // classes whose planes are written by comparing
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -43,27 +42,69 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
-  // The classes of positions [first, first + n), -1 for none, and the gradients in them, as elements of out.
-  template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
-    load_classes(a_.classes, a_.points, 1, data_[1], first, n, index);
-    if (tabled_) {
-      const auto* table = reinterpret_cast<const Bits*>(table_);
-      for (int64_t i = 0; i < n; ++i) value[i] = table[std::max<int64_t>(index[i], 0)];
-    } else if (a_.reduced) {
-      HWY_ALIGN double weight[kTile];
-      load_weights(a_.classes, data_[3], index, n, weight);
-      scale(weight, n);
-      finish(weight, n, value);
-    } else {
-      HWY_ALIGN float weight[kTile], gradOutput[kTile];
-      load_weights(a_.classes, data_[3], index, n, weight);
-      load_points(a_.points, 2, data_[2], first, n, gradOutput);
-      for (int64_t i = 0; i < n; ++i) weight[i] = -(gradOutput[i] * weight[i]);
-      finish(weight, n, value);
-    }
+  // The classes of positions [first, first + n) and the gradients in them, as elements of out; n is at most kTile.  A
+  // position that counts for nothing has the gradient 0 in class 0.
+  template <class Bits, class Index> void load(int64_t first, int64_t n, Index* index, Bits* value) const {
+    visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
+      if (tabled_)
+        look_up<Target>(first, n, index, value);
+      else if (size_of(a_.classes.rounded) == sizeof(uint16_t))
+        compute<Target, uint16_t>(first, n, index, value);
+      else
+        compute<Target, uint32_t>(first, n, index, value);
+    });
   }
 
  private:
+  // Calls body(i, c, is_class) for the targets of those positions; c is 0 where it is none.
+  template <class Target, class Body> void for_each_target(int64_t first, int64_t n, const Body& body) const {
+    int64_t done = 0;
+    for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
+      const Body of_target = body;
+      const int64_t begin = done;
+      const Target* const targets = static_cast<const Target*>(data_[1]) + element;
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t c = static_cast<int64_t>(targets[i * step]);
+        const bool is_class = counts(c);
+        of_target(begin + i, is_class ? c : 0, is_class);
+      }
+      done += count;
+    });
+  }
+  template <class Target, class Index, class Bits>
+  void look_up(int64_t first, int64_t n, Index* index, Bits* value) const {
+    const auto* const table = reinterpret_cast<const Bits*>(table_);
+    const Bits none{};
+    for_each_target<Target>(first, n, [=, &none](int64_t i, int64_t c, bool is_class) {
+      index[i] = static_cast<Index>(c);
+      value[i] = *(is_class ? table + c : &none);
+    });
+  }
+  template <class Target, class Weight, class Index, class Bits>
+  void compute(int64_t first, int64_t n, Index* index, Bits* value) const {
+    HWY_ALIGN Weight raw[kTile];
+    bool is_class[kTile];
+    const Weights<Weight> weight_of(a_.classes, data_[3]);
+    for_each_target<Target>(first, n, [&](int64_t i, int64_t c, bool counts) {
+      index[i] = static_cast<Index>(c);
+      is_class[i] = counts;
+      raw[i] = *weight_of.at(c);
+    });
+    if (a_.reduced) {
+      HWY_ALIGN double gradient[kTile];
+      loader<double>(a_.classes.rounded)(raw, n, gradient);
+      scale(gradient, n);
+      finish(gradient, n, value);
+    } else {
+      HWY_ALIGN float gradient[kTile], gradOutput[kTile];
+      loader<float>(a_.classes.rounded)(raw, n, gradient);
+      load_points(a_.points, 2, data_[2], first, n, gradOutput);
+      for (int64_t i = 0; i < n; ++i) gradient[i] = -(gradOutput[i] * gradient[i]);
+      finish(gradient, n, value);
+    }
+    for (int64_t i = 0; i < n; ++i) value[i] = is_class[i] ? value[i] : Bits{};
+  }
   void scale(double* weight, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) weight[i] = -(factor_ * weight[i]);
   }
@@ -86,77 +127,74 @@ template <class D, class V> HWY_INLINE V gradient_where(D d, V number, V value, 
   return hn::IfThenElseZero(hn::Eq(number, hn::Set(d, c)), value);
 }
 
-// Calls write(i) so that vectors from i on cover [0, n), n being a vector at least.  The last one may reach back over
-// some that were written: shorter than a vector is slower.
-template <class Write> HWY_INLINE void for_each_vector(int64_t n, int64_t lanes, const Write& write) {
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) write(i);
-  if (i < n) write(n - lanes);
-}
-
-// One class of n neighbouring positions.
-template <class Bits> void write_plane(const Bits* number, const Bits* value, int64_t n, Bits c, Bits* out) {
+// `planes` classes from c on of n neighbouring positions; out is class c's.
+template <int planes, class Bits>
+void compare_planes(const Bits* number, const Bits* value, int64_t n, Bits c, int64_t class_stride, Bits* out) {
   const hn::ScalableTag<Bits> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (n < lanes) {
-    for (int64_t i = 0; i < n; ++i) out[i] = number[i] == c ? value[i] : Bits{0};
-    return;
-  }
-  for_each_vector(n, lanes, [&](int64_t i) HWY_ATTR {
-    hn::StoreU(gradient_where(d, hn::LoadU(d, number + i), hn::LoadU(d, value + i), c), d, out + i);
-  });
+  const auto write = [&](int64_t i) HWY_ATTR {
+    const auto numbers = hn::LoadU(d, number + i), values = hn::LoadU(d, value + i);
+    Bits* to = out + i;
+    for (int k = 0; k < planes; ++k, to += class_stride)
+      hn::StoreU(gradient_where(d, numbers, values, static_cast<Bits>(c + k)), d, to);
+  };
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) write(i);
+  if (i == n) return;
+  if (n >= lanes) return write(n - lanes);  // over some that were written: shorter than a vector is slower
+  for (int k = 0; k < planes; ++k)
+    for (i = 0; i < n; ++i) out[k * class_stride + i] = number[i] == static_cast<Bits>(c + k) ? value[i] : Bits{0};
 }
 
-// Classes [begin, end) of n positions, `step` elements apart from `out` on, class by class.
+// All of the few classes of n neighbouring positions.
 template <class Bits>
-void write_planes(const int64_t* index, const Bits* value, int64_t n, int64_t begin, int64_t end, int64_t class_stride,
-                  int64_t step, Bits* out) {
-  if constexpr (std::is_integral_v<Bits>) {
-    if (step == 1) {
-      HWY_ALIGN Bits number[kSpan];  // the class, from `begin`, in a lane of out's own width
-      const auto classes = static_cast<uint64_t>(end - begin);
-      for (int64_t i = 0; i < n; ++i) {
-        const int64_t c = index[i] - begin;
-        number[i] = static_cast<Bits>(static_cast<uint64_t>(c) < classes ? c : -1);
-      }
-      for (int64_t c = begin; c < end; ++c)
-        write_plane(number, value, n, static_cast<Bits>(c - begin), out + c * class_stride);
-      return;
-    }
-  }
-  for (int64_t c = begin; c < end; ++c)
-    for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = index[i] == c ? value[i] : Bits{};
+void write_few_planes(const Bits* number, const Bits* value, int64_t n, int64_t classes, int64_t class_stride,
+                      Bits* out) {
+  int64_t c = 0;
+  for (; c + 4 <= classes; c += 4)
+    compare_planes<4>(number, value, n, static_cast<Bits>(c), class_stride, out + c * class_stride);
+  for (; c < classes; ++c)
+    compare_planes<1>(number, value, n, static_cast<Bits>(c), class_stride, out + c * class_stride);
 }
 
-// A row of few classes, of which `index` has the value; -1 for none.
-template <class Bits> void write_short_row(int64_t index, Bits value, int64_t classes, Bits* out) {
-  if constexpr (std::is_integral_v<Bits>) {
-    const hn::ScalableTag<Bits> d;
-    const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    if (classes >= lanes) {
-      const auto first = hn::Iota(d, 0), values = hn::Set(d, value);
-      for_each_vector(classes, lanes, [&](int64_t c) HWY_ATTR {
-        hn::StoreU(gradient_where(d, first, values, static_cast<Bits>(index - c)), d, out + c);
-      });
-      return;
-    }
-  }
-  for (int64_t c = 0; c < classes; ++c) out[c] = c == index ? value : Bits{};
+template <class Bits> void write_zeros(Bits* out, int64_t n) {
+  std::memset(static_cast<void*>(out), 0, static_cast<size_t>(n) * sizeof(Bits));
 }
 
-// Classes [begin, end) of one position.
+// Zeros in classes [begin, end) of n positions.
 template <class Bits>
-void write_row(int64_t index, Bits value, int64_t begin, int64_t end, int64_t class_stride, Bits* out) {
-  if (class_stride != 1) {
-    for (int64_t c = begin; c < end; ++c) out[c * class_stride] = c == index ? value : Bits{};
-  } else if (end - begin <= kShortRow) {
-    write_short_row(begin <= index && index < end ? index - begin : -1, value, end - begin, out + begin);
-  } else if (begin <= index && index < end) {
-    std::fill(out + begin, out + index, Bits{});
-    out[index] = value;
-    std::fill(out + index + 1, out + end, Bits{});
+void write_zeros(int64_t n, int64_t step, int64_t begin, int64_t end, int64_t class_stride, Bits* out) {
+  const int64_t classes = end - begin;
+  out += begin * class_stride;
+  if (step == 1 && (class_stride == n || classes == 1)) return write_zeros(out, classes * n);
+  if (class_stride == 1 && (step == classes || n == 1)) return write_zeros(out, classes * n);
+  if (step == 1) {
+    for (int64_t c = 0; c < classes; ++c) write_zeros(out + c * class_stride, n);
+  } else if (class_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) write_zeros(out + i * step, classes);
   } else {
-    std::fill(out + begin, out + end, Bits{});
+    for (int64_t c = 0; c < classes; ++c)
+      for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = Bits{};
+  }
+}
+
+// Classes [begin, end) of n positions, `step` elements apart from `out` on.  The gradients follow the zeros while those
+// are in the cache.
+template <class Bits>
+void write_run(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
+               int64_t classes, int64_t class_stride, Bits* out) {
+  write_zeros(n, step, begin, end, class_stride, out);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (end - begin < classes) {
+    for (int64_t i = 0; i < n; ++i)
+      if (begin <= index[i] && index[i] < end) out[i * step + index[i] * class_stride] = value[i];
+  } else if (class_stride == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i * step + index[i]] = value[i];
+  } else if (classes <= kMost && 0 <= class_stride && class_stride <= kMost) {
+    const auto stride = static_cast<int32_t>(class_stride);  // the product of 32 bits each is much faster
+    for (int64_t i = 0; i < n; ++i) out[i * step + int64_t{static_cast<int32_t>(index[i])} * stride] = value[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i * step + index[i] * class_stride] = value[i];
   }
 }
 
@@ -166,16 +204,18 @@ class Cut {
   explicit Cut(const NLLLossBackwardArgs& a) : points_(a.points.points()), classes_(a.classes.count) {
     const int last = a.points.rank - 1;
     // Along what lies closer together.
-    planes = last >= 0 &&
-             (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
+    const bool planes = last >= 0 && (classes_ == 1 ||
+                                      detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
+    few_planes = planes && classes_ <= kFewPlanes && a.points.stride[0][last] == 1;
     row_ = planes ? a.points.extent[last] : points_;
-    tile_ = planes ? std::min(row_, kSpan) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
-    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestPlanes, planes ? kMostPlanes : kBlock));
+    tile_ = planes ? std::min(row_, few_planes ? kSpan : kTile)
+                   : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
+    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kBlock));
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }
 
-  bool planes;  // class by class; a tile lies in one run of positions
+  bool few_planes;  // whose positions are neighbours
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
   int64_t grain() const { return std::max<int64_t>(1, kChunk / (tile_ * block_)); }
@@ -189,31 +229,39 @@ class Cut {
   int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
 };
 
+// Units [begin, end) of the cut.  Index is what a class is compared as, or int64.
+template <class Index, class Bits>
+void write_units(const NLLLossBackwardArgs& a, const Gradients& gradients, const Cut& cut, int64_t begin, int64_t end,
+                 Bits* out) {
+  Index index[kSpan];
+  HWY_ALIGN Bits value[kSpan];
+  int64_t tile = -1, first = 0, n = 0;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    if (cut.tile_of(unit) != tile) {
+      tile = cut.tile_of(unit);
+      first = cut.first_position(tile), n = cut.positions(tile);
+      for (int64_t i = 0; i < n; i += kTile) gradients.load(first + i, std::min(kTile, n - i), index + i, value + i);
+    }
+    int64_t done = 0;
+    for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      if constexpr (std::is_same_v<Index, Bits>)
+        write_few_planes(index + done, value + done, count, a.classes.count, a.class_stride, out + element);
+      else
+        write_run(index + done, value + done, count, step, cut.first_class(unit), cut.end_class(unit), a.classes.count,
+                  a.class_stride, out + element);
+      done += count;
+    });
+  }
+}
+
 // Bits are an element of out as what it is in size.
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
   const Cut cut(a);
-  auto* const out = static_cast<Bits*>(data[0]);
-  const int64_t step = a.points.rank > 0 ? a.points.stride[0][a.points.rank - 1] : 0;
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
-    int64_t index[kSpan], offset[kTile];
-    HWY_ALIGN Bits value[kSpan];
-    int64_t tile = -1, n = 0;
-    for (int64_t unit = begin; unit < end; ++unit) {
-      if (cut.tile_of(unit) != tile) {
-        tile = cut.tile_of(unit);
-        n = cut.positions(tile);
-        for (int64_t i = 0; i < n; i += kTile)
-          gradients.load(cut.first_position(tile) + i, std::min(kTile, n - i), index + i, value + i);
-        load_offsets(a.points, 0, cut.first_position(tile), cut.planes ? 1 : n, offset);
-      }
-      const int64_t from = cut.first_class(unit), to = cut.end_class(unit);
-      if (cut.planes) {
-        write_planes(index, value, n, from, to, a.class_stride, step, out + offset[0]);
-      } else {
-        for (int64_t i = 0; i < n; ++i) write_row(index[i], value[i], from, to, a.class_stride, out + offset[i]);
-      }
-    }
+    if constexpr (std::is_integral_v<Bits>)
+      if (cut.few_planes) return write_units<Bits>(a, gradients, cut, begin, end, static_cast<Bits*>(data[0]));
+    write_units<int64_t>(a, gradients, cut, begin, end, static_cast<Bits*>(data[0]));
   });
 }
 

@@ -10,7 +10,10 @@
 
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 
 #include "ops/nll_loss/nll_loss_kernels.h"
 #include "src/loops/reduce_cpu-inl.h"
@@ -19,53 +22,54 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// The classes of positions [first, first + n), from targets, which are operand k of the points.  A position that counts
-// for nothing has -1: no other code sees a number from memory that is no class.
-template <int N>
-void load_classes(const NLLClasses& classes, const Iteration<N>& points, int k, const void* targets, int64_t first,
-                  int64_t n, int64_t* to) {
-  load_indices(points, k, targets, first, n, to);
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t t = to[i];
-    const bool is_class = static_cast<uint64_t>(t) < static_cast<uint64_t>(classes.count);
-    to[i] = is_class & (t != classes.ignored) ? t : -1;
+// Whether a target names a class that counts: no other code trusts a number from memory.
+struct Counts {
+  uint64_t classes;
+  int64_t ignored;
+  explicit Counts(const NLLClasses& c) : classes(static_cast<uint64_t>(c.count)), ignored(c.ignored) {}
+  HWY_INLINE bool operator()(int64_t target) const {
+    return (static_cast<uint64_t>(target) < classes) & (target != ignored);
+  }
+};
+
+// The weights by class, as what they are in size.
+template <class Bits> class Weights {
+ public:
+  Weights(const NLLClasses& classes, const void* weight)
+      : all_(classes.weight), first_(static_cast<const Bits*>(weight)), line_(all_.contiguous(0)) {}
+  HWY_INLINE const Bits* at(int64_t c) const { return first_ + (HWY_LIKELY(line_) ? c : offset(c)); }
+
+ private:
+  HWY_NOINLINE int64_t offset(int64_t c) const {
+    int64_t at = 0;
+    for_each_run(all_, 0, c, 1, [&](int64_t element, int64_t, int64_t) { at = element; });
+    return at;
+  }
+  const Iteration<1>& all_;
+  const Bits* first_;
+  bool line_;
+};
+
+// Calls body(element, count) for each run of the points [first, first + n): `count` points whose steps are the strides
+// of the innermost dimension, operand k's from element[k] elements after its first.
+template <int N, class Body> void for_each_row(const Iteration<N>& points, int64_t first, int64_t n, const Body& body) {
+  int64_t element[N] = {};
+  if (points.rank == 0) return body(element, n);
+  const int last = points.rank - 1;
+  while (n > 0) {
+    int64_t rest = first, count = n;
+    for (int i = last; i >= 0; --i) {
+      const int64_t at = i == 0 ? rest : rest % points.extent[i];
+      if (i == last) count = std::min(n, points.extent[i] - at);
+      for (int k = 0; k < N; ++k) element[k] = (i == last ? 0 : element[k]) + at * points.stride[k][i];
+      if (i != 0) rest /= points.extent[i];
+    }
+    body(element, count);
+    first += count, n -= count;
   }
 }
-
-// to[i] = the element of base that at(i, index[i]) names, 0 where there is no class.  The elements are FLOAT, FLOAT16
-// or BF16: picked as they are and converted all at once.
-template <class T, class At>
-void pick(const void* base, DataType dtype, const int64_t* index, int64_t n, T* to, const At& at) {
-  HWY_ALIGN uint32_t raw[kTile];
-  const auto move = [&]<class Bits>(Bits* picked) {
-    const auto* from = static_cast<const Bits*>(base);
-    for (int64_t i = 0; i < n; ++i) picked[i] = index[i] < 0 ? Bits{0} : from[at(i, index[i])];
-  };
-  if (size_of(dtype) == sizeof(uint16_t))
-    move(reinterpret_cast<uint16_t*>(raw));
-  else
-    move(raw);
-  loader<T>(dtype)(raw, n, to);
-}
-
-// The weights of the positions' classes.
-template <class T>
-void load_weights(const NLLClasses& classes, const void* weight, const int64_t* index, int64_t n, T* to) {
-  const Iteration<1>& all = classes.weight;
-  const int64_t step = all.rank == 1 ? all.stride[0][0] : 0;
-  if (all.rank <= 1) return pick(weight, all.dtype[0], index, n, to, [=](int64_t, int64_t c) { return c * step; });
-  pick(weight, all.dtype[0], index, n, to, [&](int64_t, int64_t c) {
-    int64_t at = 0;
-    for_each_run(all, 0, c, 1, [&](int64_t element, int64_t, int64_t) { at = element; });
-    return at;
-  });
-}
-
-// Where the positions' elements of operand k are, from its first.
-template <int N> void load_offsets(const Iteration<N>& points, int k, int64_t first, int64_t n, int64_t* to) {
-  for_each_run(points, k, first, n, [&](int64_t element, int64_t step, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) *to++ = element + i * step;
-  });
+template <int N> int64_t innermost_stride(const Iteration<N>& points, int k) {
+  return points.rank > 0 ? points.stride[k][points.rank - 1] : 0;
 }
 
 }  // namespace HWY_NAMESPACE

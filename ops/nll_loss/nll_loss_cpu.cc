@@ -14,17 +14,65 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// The loss and the weight of positions [first, first + n); target and self are operands k and k + 1 of the points.
+inline constexpr int64_t kInCache = 1 << 17;  // positions whose lines of memory the caches may hold
+inline constexpr int64_t kAhead = 64;         // positions whose elements are asked for before they are needed
+
+// The weights and the elements of self of positions [first, first + n): 0 and -0 where a position counts for nothing,
+// so that its loss is 0.  target and self are operands k and k + 1 of the points.
+//
+// Products are of Factors, which hold all classes and their stride: of 32 bits they are much faster.
+template <class Target, class Factor, class Element, int N, class To>
+void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
+          const void* self, const void* weight, int64_t first, int64_t n, Element minus_zero, To* weights, To* x) {
+  const Counts counts(classes);
+  const Weights<Element> weight_of(classes, weight);
+  const int64_t target_step = innermost_stride(points, k), self_step = innermost_stride(points, k + 1);
+  const Factor stride = static_cast<Factor>(class_stride);
+  const bool far = points.points() > kInCache;
+  int64_t done = 0;
+  for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
+    const Target* const targets = static_cast<const Target*>(target) + element[k];
+    const Element* const row = static_cast<const Element*>(self) + element[k + 1];
+    const auto at = [=](int64_t i, int64_t c) {
+      return row + (i * self_step + int64_t{static_cast<Factor>(c)} * stride);
+    };
+    To *const to_x = x + done, *const to_weights = weights + done;
+    for (int64_t i = 0; i < count; ++i) {
+      if (far && i + kAhead < count) {  // nothing but the target says where the elements are
+        const int64_t c = static_cast<int64_t>(targets[(i + kAhead) * target_step]);
+        if (counts(c)) __builtin_prefetch(at(i + kAhead, c));
+      }
+      const int64_t c = static_cast<int64_t>(targets[i * target_step]);
+      const bool is_class = counts(c);
+      to_x[i] = static_cast<To>(is_class ? *at(i, c) : minus_zero);
+      to_weights[i] = is_class ? static_cast<To>(*weight_of.at(c)) : To{0};
+    }
+    done += count;
+  });
+}
+
+// The loss and the weight of those positions.
 template <int N, class T>
 void load_losses(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
                  const void* self, const void* weight, int64_t first, int64_t n, T* loss, T* weights) {
-  int64_t index[kTile], offset[kTile];
-  HWY_ALIGN T x[kTile];
-  load_classes(classes, points, k, target, first, n, index);
-  load_offsets(points, k + 1, first, n, offset);
-  load_weights(classes, weight, index, n, weights);
-  pick(self, points.dtype[k + 1], index, n, x, [&](int64_t i, int64_t c) { return offset[i] + c * class_stride; });
-  for (int64_t i = 0; i < n; ++i) loss[i] = index[i] < 0 ? T{0} : -(weights[i] * x[i]);
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const bool narrow = classes.count <= kMost && -kMost <= class_stride && class_stride <= kMost;
+  const auto pick_as = [&]<class Element, class To>(Element minus_zero, To* to_weights, To* x) {
+    visit(IndexTypes{}, points.dtype[k], [&]<class Target> {
+      const auto function = narrow ? pick<Target, int32_t, Element, N, To> : pick<Target, int64_t, Element, N, To>;
+      function(classes, class_stride, points, k, target, self, weight, first, n, minus_zero, to_weights, x);
+    });
+  };
+  if (points.dtype[k + 1] == DataType::kFloat) {
+    pick_as(-0.0F, weights, loss);
+  } else {  // as they are in size, to be converted several at a time
+    HWY_ALIGN uint16_t raw_weights[kTile], raw_x[kTile];
+    pick_as(uint16_t{0x8000}, raw_weights, raw_x);
+    const LoadRun<T> load = loader<T>(points.dtype[k + 1]);
+    load(raw_weights, n, weights);
+    load(raw_x, n, loss);
+  }
+  for (int64_t i = 0; i < n; ++i) loss[i] = -(weights[i] * loss[i]);
 }
 
 void NLLLossCpu(const NLLLossArgs& a, void* const* data) {

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "src/base/report.h"
@@ -30,16 +31,20 @@ class Planner {
   // A tensor parameter of the call, in the API's order; null when it is absent.  Answers its number, -1 for none.
   int32_t add_parameter(const char* name, const aclTensor* tensor, bool in_place = true);
 
-  // Adds a launch of `kernel` over `tensors`, each a parameter of the call, what stage() returned, or null.
+  // Adds a launch of `kernel` over `tensors`, each a parameter of the call, what stage() returned, or null.  It takes
+  // about as long as a pass over so many bytes; all of the tensors' unless told.
   template <class Args, size_t N>
-  void launch(const Kernel<Args>& kernel, const Args& args, const std::array<const aclTensor*, N>& tensors) {
+  void launch(const Kernel<Args>& kernel, const Args& args, const std::array<const aclTensor*, N>& tensors,
+              std::optional<uint64_t> bytes = std::nullopt) {
     static_assert(N <= kMaxOperands);
     const auto function = kernels_ ? kernels_->find(kernel) : nullptr;
     if (kernels_ && !function) return no_kernel(kernel.name);
     const Step::Call call = [](void (*f)(), const void* arguments, void* const* data, Launch& launch) {
       return reinterpret_cast<typename Kernel<Args>::Function>(f)(*static_cast<const Args*>(arguments), data, launch);
     };
+    const uint64_t before = program_.bytes;
     add_step(call, reinterpret_cast<void (*)()>(function), &args, sizeof args, tensors.data(), N);
+    if (bytes && status_.ok()) program_.bytes = before + *bytes;
   }
 
   // A second tensor like the first: operands are known by their tensors, and a caller may pass one for two parameters.
