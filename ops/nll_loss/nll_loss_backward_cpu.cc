@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the negative log likelihood loss on the CPU.
 //
-// The gradient at a position is one number, in one of its classes.  It is computed once, as an element of out.  Few
-// planes of neighbours (NCHW) are then written element by element, with that or 0; anything else is filled with zeros,
-// a tile that stays in the cache at a time, and the gradients are put among them.  The number is -((gradOutput /
-// totalWeight) * weight) in double for the mean, where no step overflows or loses what the last rounding would show,
-// and otherwise one product, as in the loss.
+// The gradient at a position is one number, in one of its classes.  It is computed once, as an element of out.  Then
+// out is written, each element once: along positions where those are neighbours (NCHW), each class's plane by
+// comparing, or along classes, zeros around the gradient.  The number is -((gradOutput / totalWeight) * weight) in
+// double for the mean, where no step overflows or loses what the last rounding would show, and otherwise one product,
+// as in the loss.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nll_loss/nll_loss_backward_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -20,8 +20,7 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
-inline constexpr int64_t kSpan = 4 * kTile;              // neighbours written at a time: long enough a run of memory
-inline constexpr int64_t kFewPlanes = 8;                 // classes whose planes are written by comparing
+inline constexpr int64_t kMostClasses = 65535;           // and at most: numbered in 16 bits, with one number left
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -44,7 +43,7 @@ class Gradients {
 
   // The classes of positions [first, first + n) and the gradients in them, as elements of out; n is at most kTile.  A
   // position that counts for nothing has the gradient 0 in class 0.
-  template <class Bits, class Index> void load(int64_t first, int64_t n, Index* index, Bits* value) const {
+  template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
       if (tabled_)
         look_up<Target>(first, n, index, value);
@@ -72,22 +71,21 @@ class Gradients {
       done += count;
     });
   }
-  template <class Target, class Index, class Bits>
-  void look_up(int64_t first, int64_t n, Index* index, Bits* value) const {
+  template <class Target, class Bits> void look_up(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     const auto* const table = reinterpret_cast<const Bits*>(table_);
     const Bits none{};
     for_each_target<Target>(first, n, [=, &none](int64_t i, int64_t c, bool is_class) {
-      index[i] = static_cast<Index>(c);
+      index[i] = c;
       value[i] = *(is_class ? table + c : &none);
     });
   }
-  template <class Target, class Weight, class Index, class Bits>
-  void compute(int64_t first, int64_t n, Index* index, Bits* value) const {
+  template <class Target, class Weight, class Bits>
+  void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     HWY_ALIGN Weight raw[kTile];
     bool is_class[kTile];
     const Weights<Weight> weight_of(a_.classes, data_[3]);
     for_each_target<Target>(first, n, [&](int64_t i, int64_t c, bool counts) {
-      index[i] = static_cast<Index>(c);
+      index[i] = c;
       is_class[i] = counts;
       raw[i] = *weight_of.at(c);
     });
@@ -129,72 +127,64 @@ template <class D, class V> HWY_INLINE V gradient_where(D d, V number, V value, 
 
 // `planes` classes from c on of n neighbouring positions; out is class c's.
 template <int planes, class Bits>
-void compare_planes(const Bits* number, const Bits* value, int64_t n, Bits c, int64_t class_stride, Bits* out) {
+void write_planes(const Bits* number, const Bits* value, int64_t n, int64_t c, int64_t class_stride, Bits* out) {
   const hn::ScalableTag<Bits> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const auto write = [&](int64_t i) HWY_ATTR {
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
     const auto numbers = hn::LoadU(d, number + i), values = hn::LoadU(d, value + i);
     Bits* to = out + i;
     for (int k = 0; k < planes; ++k, to += class_stride)
       hn::StoreU(gradient_where(d, numbers, values, static_cast<Bits>(c + k)), d, to);
-  };
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) write(i);
-  if (i == n) return;
-  if (n >= lanes) return write(n - lanes);  // over some that were written: shorter than a vector is slower
+  }
   for (int k = 0; k < planes; ++k)
-    for (i = 0; i < n; ++i) out[k * class_stride + i] = number[i] == static_cast<Bits>(c + k) ? value[i] : Bits{0};
+    for (int64_t j = i; j < n; ++j)
+      out[k * class_stride + j] = number[j] == static_cast<Bits>(c + k) ? value[j] : Bits{0};
 }
 
-// All of the few classes of n neighbouring positions.
+// Classes [begin, end) of n positions, `step` elements apart from `out` on: class by class.
 template <class Bits>
-void write_few_planes(const Bits* number, const Bits* value, int64_t n, int64_t classes, int64_t class_stride,
-                      Bits* out) {
-  int64_t c = 0;
-  for (; c + 4 <= classes; c += 4)
-    compare_planes<4>(number, value, n, static_cast<Bits>(c), class_stride, out + c * class_stride);
-  for (; c < classes; ++c)
-    compare_planes<1>(number, value, n, static_cast<Bits>(c), class_stride, out + c * class_stride);
-}
-
-template <class Bits> void write_zeros(Bits* out, int64_t n) {
-  std::memset(static_cast<void*>(out), 0, static_cast<size_t>(n) * sizeof(Bits));
-}
-
-// Zeros in classes [begin, end) of n positions.
-template <class Bits>
-void write_zeros(int64_t n, int64_t step, int64_t begin, int64_t end, int64_t class_stride, Bits* out) {
-  const int64_t classes = end - begin;
+void write_by_class(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
+                    int64_t class_stride, Bits* out) {
   out += begin * class_stride;
-  if (step == 1 && (class_stride == n || classes == 1)) return write_zeros(out, classes * n);
-  if (class_stride == 1 && (step == classes || n == 1)) return write_zeros(out, classes * n);
-  if (step == 1) {
-    for (int64_t c = 0; c < classes; ++c) write_zeros(out + c * class_stride, n);
-  } else if (class_stride == 1) {
-    for (int64_t i = 0; i < n; ++i) write_zeros(out + i * step, classes);
+  const int64_t classes = end - begin;
+  if constexpr (std::is_integral_v<Bits>) {
+    if (step == 1) {
+      constexpr Bits kNone = std::numeric_limits<Bits>::max();  // no class of the block: kMostClasses
+      HWY_ALIGN Bits number[kTile];
+      for (int64_t i = 0; i < n; ++i)
+        number[i] = begin <= index[i] && index[i] < end ? static_cast<Bits>(index[i] - begin) : kNone;
+      int64_t c = 0;
+      for (; c + 4 <= classes; c += 4) write_planes<4>(number, value, n, c, class_stride, out + c * class_stride);
+      for (; c < classes; ++c) write_planes<1>(number, value, n, c, class_stride, out + c * class_stride);
+      return;
+    }
+  }
+  for (int64_t c = 0; c < classes; ++c)
+    for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = index[i] == begin + c ? value[i] : Bits{};
+}
+
+// n zeros, `stride` elements apart.
+template <class Bits> HWY_INLINE void write_zeros(Bits* out, int64_t stride, int64_t n) {
+  constexpr int64_t kShort = 16;
+  if (stride == 1 && n >= kShort) {
+    std::memset(static_cast<void*>(out), 0, static_cast<size_t>(n) * sizeof(Bits));
   } else {
-    for (int64_t c = 0; c < classes; ++c)
-      for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = Bits{};
+    for (int64_t c = 0; c < n; ++c) out[c * stride] = Bits{};
   }
 }
 
-// Classes [begin, end) of n positions, `step` elements apart from `out` on.  The gradients follow the zeros while those
-// are in the cache.
+// The same position by position: zeros, the gradient, zeros.
 template <class Bits>
-void write_run(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
-               int64_t classes, int64_t class_stride, Bits* out) {
-  write_zeros(n, step, begin, end, class_stride, out);
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (end - begin < classes) {
-    for (int64_t i = 0; i < n; ++i)
-      if (begin <= index[i] && index[i] < end) out[i * step + index[i] * class_stride] = value[i];
-  } else if (class_stride == 1) {
-    for (int64_t i = 0; i < n; ++i) out[i * step + index[i]] = value[i];
-  } else if (classes <= kMost && 0 <= class_stride && class_stride <= kMost) {
-    const auto stride = static_cast<int32_t>(class_stride);  // the product of 32 bits each is much faster
-    for (int64_t i = 0; i < n; ++i) out[i * step + int64_t{static_cast<int32_t>(index[i])} * stride] = value[i];
-  } else {
-    for (int64_t i = 0; i < n; ++i) out[i * step + index[i] * class_stride] = value[i];
+void write_by_position(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
+                       int64_t class_stride, Bits* out) {
+  for (int64_t i = 0; i < n; ++i, out += step) {
+    const bool here = begin <= index[i] && index[i] < end;
+    const int64_t at = here ? index[i] : end;
+    write_zeros(out + begin * class_stride, class_stride, at - begin);
+    if (!here) continue;
+    out[at * class_stride] = value[i];
+    write_zeros(out + (at + 1) * class_stride, class_stride, end - at - 1);
   }
 }
 
@@ -204,18 +194,16 @@ class Cut {
   explicit Cut(const NLLLossBackwardArgs& a) : points_(a.points.points()), classes_(a.classes.count) {
     const int last = a.points.rank - 1;
     // Along what lies closer together.
-    const bool planes = last >= 0 && (classes_ == 1 ||
-                                      detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
-    few_planes = planes && classes_ <= kFewPlanes && a.points.stride[0][last] == 1;
-    row_ = planes ? a.points.extent[last] : points_;
-    tile_ = planes ? std::min(row_, few_planes ? kSpan : kTile)
-                   : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
-    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kBlock));
+    by_class = last >= 0 &&
+               (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
+    row_ = by_class ? a.points.extent[last] : points_;
+    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
+    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kMostClasses));
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }
 
-  bool few_planes;  // whose positions are neighbours
+  bool by_class;  // neighbours in memory lie along positions, not along classes
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
   int64_t grain() const { return std::max<int64_t>(1, kChunk / (tile_ * block_)); }
@@ -229,39 +217,29 @@ class Cut {
   int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
 };
 
-// Units [begin, end) of the cut.  Index is what a class is compared as, or int64.
-template <class Index, class Bits>
-void write_units(const NLLLossBackwardArgs& a, const Gradients& gradients, const Cut& cut, int64_t begin, int64_t end,
-                 Bits* out) {
-  Index index[kSpan];
-  HWY_ALIGN Bits value[kSpan];
-  int64_t tile = -1, first = 0, n = 0;
-  for (int64_t unit = begin; unit < end; ++unit) {
-    if (cut.tile_of(unit) != tile) {
-      tile = cut.tile_of(unit);
-      first = cut.first_position(tile), n = cut.positions(tile);
-      for (int64_t i = 0; i < n; i += kTile) gradients.load(first + i, std::min(kTile, n - i), index + i, value + i);
-    }
-    int64_t done = 0;
-    for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
-      if constexpr (std::is_same_v<Index, Bits>)
-        write_few_planes(index + done, value + done, count, a.classes.count, a.class_stride, out + element);
-      else
-        write_run(index + done, value + done, count, step, cut.first_class(unit), cut.end_class(unit), a.classes.count,
-                  a.class_stride, out + element);
-      done += count;
-    });
-  }
-}
-
 // Bits are an element of out as what it is in size.
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
   const Cut cut(a);
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
-    if constexpr (std::is_integral_v<Bits>)
-      if (cut.few_planes) return write_units<Bits>(a, gradients, cut, begin, end, static_cast<Bits*>(data[0]));
-    write_units<int64_t>(a, gradients, cut, begin, end, static_cast<Bits*>(data[0]));
+    int64_t index[kTile];
+    HWY_ALIGN Bits value[kTile];
+    int64_t tile = -1, first = 0, n = 0;
+    for (int64_t unit = begin; unit < end; ++unit) {
+      if (cut.tile_of(unit) != tile) {
+        tile = cut.tile_of(unit);
+        first = cut.first_position(tile), n = cut.positions(tile);
+        gradients.load(first, n, index, value);
+      }
+      int64_t done = 0;
+      for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
+        (cut.by_class ? write_by_class<Bits> : write_by_position<Bits>)(index + done, value + done, count, step,
+                                                                        cut.first_class(unit), cut.end_class(unit),
+                                                                        a.class_stride,
+                                                                        static_cast<Bits*>(data[0]) + element);
+        done += count;
+      });
+    }
   });
 }
 
