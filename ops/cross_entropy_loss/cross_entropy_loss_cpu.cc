@@ -2,9 +2,9 @@
 // The cross entropy on the CPU.
 //
 // Each row is read three times: for its largest score, for the sum of exponentials, and to be written.  Exponentials
-// are float, of differences without error; everything else is double.  The largest score's own exponential, 1, stays
-// out of the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is
-// as precise as any other.
+// and differences are float, sums and a row's own numbers double.  The largest score's own exponential, 1, stays out of
+// the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is as
+// precise as any other.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -12,12 +12,12 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
 #include "src/loops/elementwise_cpu-inl.h"
-#include "src/loops/in_double_cpu-inl.h"
 #include "src/loops/math-inl.h"
 #include "src/loops/math_scalar.h"
 #include "src/loops/parallel.h"
@@ -26,40 +26,130 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// exp(x - most), but 0 for the largest score itself.
+// exp(x - most) * 2^kLift, but 0 for the largest score itself, which `equal` counts, and below exp(kFloor).
+//
+// The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
+// below 2^-223, and of any number of scores that memory holds no part of the smallest result.
 struct ExpBelow {
+  static constexpr int kLift = 100;
+  static constexpr float kFloor = -155;
   float most;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    V low;
-    const V high = two_sum(d, x, hn::Set(d, -most), low);  // of an infinite difference exp does not look at `low`
-    return hn::IfThenZeroElse(hn::Eq(x, hn::Set(d, most)), exp(d, high, low));
+
+  template <class Element, class D, class V, class Count> HWY_INLINE V term(D d, V x, Count& equal) const {
+    V difference, k, p;
+    if constexpr (std::is_same_v<Element, float>) {
+      V low;
+      difference = two_sum(d, x, hn::Set(d, -most), low);
+      p = quick_exp_parts(d, difference, low, k);
+    } else {
+      // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
+      difference = hn::Sub(x, hn::Set(d, most));
+      p = quick_exp_parts(d, difference, k);
+    }
+    const V power = formulas::power_of_two<kLift>(VectorMath<D>{d}, k);
+    const auto is_most = hn::Eq(x, hn::Set(d, most));
+    const hn::RebindToUnsigned<D> integer;
+    equal = hn::Sub(equal, hn::BitCast(integer, hn::VecFromMask(d, is_most)));
+    const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
+    return hn::IfThenZeroElse(none, mul_add(d, power, p, power));
   }
 };
 
+// x - (high + low), where high + low is the largest score plus the logarithm of the sum: the first subtraction is exact
+// where the two are close, so that the result is as precise as low, and elsewhere within 0.5 ulp.
 struct LogProb {
-  double most, log_sum;
+  float high, low;
   template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    return hn::Sub(hn::Sub(x, hn::Set(d, most)), hn::Set(d, log_sum));
+    return hn::Sub(hn::Sub(x, hn::Set(d, high)), hn::Set(d, low));
   }
 };
 
-// The largest of `start` and x[0, n); NaNs are passed over.
-template <class Element> float largest(const Element* x, int64_t n, float start) {
+// The largest of `start` and x[0, n).  With a NaN among them it may be any of them: the sum of exponentials is NaN
+// then, or the largest score no number, and either makes all of the row NaN.
+template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n, float start) {
   const hn::ScalableTag<float> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  if (n >= lanes) {
-    auto most = hn::Set(d, start);
-    for (; i + lanes <= n; i += lanes) {
-      const auto v = load_as(d, x + i);
-      most = hn::IfThenElse(hn::Gt(v, most), v, most);
-    }
-    HWY_ALIGN float lane[hn::MaxLanes(d)];
-    hn::Store(most, d, lane);
-    for (int64_t k = 0; k < lanes; ++k) start = lane[k] > start ? lane[k] : start;
+  if (n < lanes) {
+    for (int64_t i = 0; i < n; ++i) start = std::max(start, widen<float>(x[i]));
+    return start;
   }
-  for (; i < n; ++i) start = widen<float>(x[i]) > start ? widen<float>(x[i]) : start;
-  return start;
+  auto a = hn::Set(d, start), b = a, c = a, e = a;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Max(a, load_of_two<0>(d, x + i));
+    b = hn::Max(b, load_of_two<1>(d, x + i));
+    c = hn::Max(c, load_of_two<0>(d, x + i + 2 * lanes));
+    e = hn::Max(e, load_of_two<1>(d, x + i + 2 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Max(a, load_as(d, x + i));
+  b = hn::Max(b, load_as(d, x + n - lanes));  // the last ones, some of them once more
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
+}
+
+// A tile's exponentials are added in kColumns columns: two neighbours of a column as float, so that they lose no more
+// than one of them has lost already, and these sums as double.
+inline constexpr int64_t kColumns = 32;  // what two vectors of any target hold, or a multiple
+inline constexpr int64_t kPair = 2 * kColumns;
+
+// Adds float lanes to the double sums of their columns, and stores these.
+template <class D, class V, class Wide> HWY_INLINE void add_lanes(D, V v, Wide& low, Wide& high) {
+#if HWY_TARGET == HWY_SCALAR
+  low = hn::Add(low, hn::PromoteTo(hn::Rebind<double, D>(), v));
+  (void)high;  // no lanes
+#else
+  const hn::Half<D> half;
+  const hn::Repartition<double, D> wide;
+  low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, v)));
+  high = hn::Add(high, hn::PromoteTo(wide, hn::UpperHalf(half, v)));
+#endif
+}
+template <class D, class Wide> HWY_INLINE void store_lanes(D, Wide low, Wide high, double* to) {
+  const hn::Repartition<double, D> wide;
+  hn::StoreU(low, wide, to);
+  if constexpr (HWY_TARGET != HWY_SCALAR) hn::StoreU(high, wide, to + hn::Lanes(wide));
+}
+
+// The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
+template <class Element>
+HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow f, int64_t& times) {
+  const hn::CappedTag<float, kColumns / 2> d;
+  const hn::Repartition<double, decltype(d)> wide;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t rest = n % kPair, full = n - rest;
+  HWY_ALIGN Element last[kPair];
+  if (rest != 0) {  // of what is not there exp is 0
+    std::fill_n(std::copy_n(x + full, rest, last), kPair - rest,
+                narrow<Element>(-std::numeric_limits<float>::infinity()));
+  }
+  HWY_ALIGN double column[kColumns];
+  auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
+  for (int64_t j = 0; j < kColumns; j += 2 * lanes) {
+    auto a = hn::Zero(wide), b = a, c = a, e = a;
+    for (int64_t i = j; i < full; i += kPair) {
+      const auto first = f.template term<Element>(d, load_of_two<0>(d, x + i), equal);
+      const auto below_first = f.template term<Element>(d, load_of_two<0>(d, x + i + kColumns), equal);
+      add_lanes(d, hn::Add(first, below_first), a, b);
+      const auto second = f.template term<Element>(d, load_of_two<1>(d, x + i), equal);
+      const auto below_second = f.template term<Element>(d, load_of_two<1>(d, x + i + kColumns), equal);
+      add_lanes(d, hn::Add(second, below_second), c, e);
+    }
+    if (j < rest) {
+      auto first = f.template term<Element>(d, load_of_two<0>(d, last + j), equal);
+      auto second = f.template term<Element>(d, load_of_two<1>(d, last + j), equal);
+      if (j + kColumns < rest) {
+        first = hn::Add(first, f.template term<Element>(d, load_of_two<0>(d, last + j + kColumns), equal));
+        second = hn::Add(second, f.template term<Element>(d, load_of_two<1>(d, last + j + kColumns), equal));
+      }
+      add_lanes(d, first, a, b);
+      add_lanes(d, second, c, e);
+    }
+    store_lanes(d, a, b, column + j);
+    store_lanes(d, c, e, column + j + lanes);
+  }
+  times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
+  for (int64_t width = kColumns / 2; width > 0; width /= 2)
+    for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
+  return std::ldexp(column[0], -ExpBelow::kLift);
 }
 
 // log(1 + x) for x that is not negative.
@@ -80,6 +170,10 @@ struct Scores {
   double log_sum() const {
     return is_number() ? log_one_plus(static_cast<double>(times - 1) + below)
                        : std::numeric_limits<double>::quiet_NaN();
+  }
+  LogProb log_prob(double log_sum) const {
+    const auto high = static_cast<float>(most + log_sum);
+    return {high, static_cast<float>(log_sum - (double{high} - most))};
   }
 };
 
@@ -142,22 +236,13 @@ template <class Element> class Loss {
  private:
   static constexpr int64_t kMostRows = kCacheLine / static_cast<int64_t>(sizeof(Element));
 
-  // Terms [column, column + n) of the sums, n <= kTile; answers how often the largest score is among them.
-  int64_t exponentials(const Element* x, int64_t n, float most, double* terms) const {
-    HWY_ALIGN float scores[kTile], result[kTile];
-    load_run<float, Element>(x, n, scores);
-    run_inputs<float>(ExpBelow{most}, n, result, std::make_index_sequence<1>(), Input<float>{scores, -1});
-    load_run<double, float>(result, n, terms);
-    int64_t times = 0;
-    for (int64_t i = 0; i < n; ++i) times += scores[i] == most;
-    return times;
-  }
+  // Terms [column, column + n) of the sum with smoothing, n <= kTile.
   void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
     load_run<double, Element>(x, n, terms);
     for (int64_t i = 0; i < n; ++i) terms[i] = (terms[i] - double{most}) * labels_.weight_of(column + i);
   }
   void write(const Element* x, int64_t n, const LogProb& f, Element* to) const {
-    run_inputs<float>(InDouble<LogProb>{f}, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
+    run_inputs<float>(f, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
   }
 
   // Rows [row, row + height), tile by tile; height is at most kRows.
@@ -184,8 +269,7 @@ template <class Element> class Loss {
     for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
-        scores[i].times += exponentials(tile[i], width, scores[i].most, terms);
-        sums[i].below.add(sum_padded_tile(terms, width));
+        sums[i].below.add(sum_exponentials(tile[i], width, ExpBelow{scores[i].most}, scores[i].times));
         if (a_.smoothing == 0) continue;
         distances(tile[i], column, width, scores[i].most, terms);
         sums[i].distance.add(sum_padded_tile(terms, width));
@@ -195,8 +279,9 @@ template <class Element> class Loss {
     for (int64_t i = 0; i < height; ++i) {
       scores[i].below = sums[i].below.value();
       scores[i].distance = sums[i].distance.value();
-      f[i] = {scores[i].most, scores[i].log_sum()};
-      keep(row + i, finish(row + i, scores[i], f[i]));
+      const double log_sum = scores[i].log_sum();
+      f[i] = scores[i].log_prob(log_sum);
+      keep(row + i, finish(row + i, scores[i], log_sum));
     }
     for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
       const Tile<Element> to = log_prob_.place(row, column, width, written);
@@ -226,10 +311,14 @@ template <class Element> class Loss {
     scores.most += 0.0f;
     if (scores.is_number()) {
       std::atomic<int64_t> times{0};
-      scores.below = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
+      scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
+        double sum = 0;
+        int64_t equal = 0;
         tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
-          times += exponentials(x, width, scores.most, terms);
+          sum = sum_exponentials(x, width, ExpBelow{scores.most}, equal);
         });
+        times += equal;
+        return sum;
       });
       scores.times = times;
       if (a_.smoothing != 0)
@@ -239,8 +328,9 @@ template <class Element> class Loss {
           });
         });
     }
-    const LogProb f{scores.most, scores.log_sum()};
-    const RowLoss loss = finish(row, scores, f);
+    const double log_sum = scores.log_sum();
+    const LogProb f = scores.log_prob(log_sum);
+    const RowLoss loss = finish(row, scores, log_sum);
     parallel_for(classes, kChunk, [&](int64_t begin, int64_t end) {
       HWY_ALIGN std::byte written[kTile * sizeof(Element)];
       tiles_of(begin, end, [&](const Element* x, int64_t column, int64_t width) {
@@ -253,16 +343,16 @@ template <class Element> class Loss {
   }
 
   // The row's loss, before its scores are written over.
-  RowLoss finish(int64_t row, const Scores& scores, const LogProb& f) const {
+  RowLoss finish(int64_t row, const Scores& scores, double log_sum) const {
     const int64_t label = labels_[row];
-    const double lse = f.most + f.log_sum;
+    const double lse = scores.most + log_sum;
     if (a_.write_zloss) lse_[row * a_.lse_stride] = narrow<Element>(lse);
     RowLoss r;
     if (label != kNoClass) {
-      const double log_prob = widen<double>(*input_.at(row, label)) - f.most - f.log_sum;
+      const double log_prob = widen<double>(*input_.at(row, label)) - scores.most - log_sum;
       r.loss = -(1 - a_.smoothing) * labels_.weight_of(label) * log_prob;
       if (a_.smoothing != 0)
-        r.loss -= a_.smoothing / static_cast<double>(a_.labels.classes) * (scores.distance - f.log_sum * weights_);
+        r.loss -= a_.smoothing / static_cast<double>(a_.labels.classes) * (scores.distance - log_sum * weights_);
       if (a_.zloss_scale != 0) r.zloss = a_.zloss_scale * lse * lse;
     }
     if (a_.reduction == CrossEntropyReduction::kNone) {
