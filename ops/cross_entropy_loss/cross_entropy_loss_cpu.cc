@@ -88,7 +88,7 @@ template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n,
 
 // A tile's exponentials are added in kColumns columns: two neighbours of a column as float, so that they lose no more
 // than one of them has lost already, and these sums as double.
-inline constexpr int64_t kColumns = 32;  // what two vectors of any target hold, or a multiple
+inline constexpr int64_t kColumns = 16;  // what a vector of any target holds, or a multiple
 inline constexpr int64_t kPair = 2 * kColumns;
 
 // Adds float lanes to the double sums of their columns, and stores these.
@@ -112,7 +112,7 @@ template <class D, class Wide> HWY_INLINE void store_lanes(D, Wide low, Wide hig
 // The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
 template <class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow f, int64_t& times) {
-  const hn::CappedTag<float, kColumns / 2> d;
+  const hn::CappedTag<float, kColumns> d;
   const hn::Repartition<double, decltype(d)> wide;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t rest = n % kPair, full = n - rest;
@@ -123,28 +123,19 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow
   }
   HWY_ALIGN double column[kColumns];
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
-  for (int64_t j = 0; j < kColumns; j += 2 * lanes) {
-    auto a = hn::Zero(wide), b = a, c = a, e = a;
+  for (int64_t j = 0; j < kColumns; j += lanes) {  // two terms at a time leave their constants in registers
+    auto low = hn::Zero(wide), high = low;
     for (int64_t i = j; i < full; i += kPair) {
-      const auto first = f.template term<Element>(d, load_of_two<0>(d, x + i), equal);
-      const auto below_first = f.template term<Element>(d, load_of_two<0>(d, x + i + kColumns), equal);
-      add_lanes(d, hn::Add(first, below_first), a, b);
-      const auto second = f.template term<Element>(d, load_of_two<1>(d, x + i), equal);
-      const auto below_second = f.template term<Element>(d, load_of_two<1>(d, x + i + kColumns), equal);
-      add_lanes(d, hn::Add(second, below_second), c, e);
+      const auto first = f.template term<Element>(d, load_as(d, x + i), equal);
+      const auto second = f.template term<Element>(d, load_as(d, x + i + kColumns), equal);
+      add_lanes(d, hn::Add(first, second), low, high);
     }
     if (j < rest) {
-      auto first = f.template term<Element>(d, load_of_two<0>(d, last + j), equal);
-      auto second = f.template term<Element>(d, load_of_two<1>(d, last + j), equal);
-      if (j + kColumns < rest) {
-        first = hn::Add(first, f.template term<Element>(d, load_of_two<0>(d, last + j + kColumns), equal));
-        second = hn::Add(second, f.template term<Element>(d, load_of_two<1>(d, last + j + kColumns), equal));
-      }
-      add_lanes(d, first, a, b);
-      add_lanes(d, second, c, e);
+      auto sum = f.template term<Element>(d, load_as(d, last + j), equal);
+      if (j + kColumns < rest) sum = hn::Add(sum, f.template term<Element>(d, load_as(d, last + j + kColumns), equal));
+      add_lanes(d, sum, low, high);
     }
-    store_lanes(d, a, b, column + j);
-    store_lanes(d, c, e, column + j + lanes);
+    store_lanes(d, low, high, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
   for (int64_t width = kColumns / 2; width > 0; width /= 2)
