@@ -32,6 +32,7 @@ namespace HWY_NAMESPACE {
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
 struct ExpBelow {
   static constexpr int kLift = 100;
+  static constexpr double kDrop = 0x1p-100;
   static constexpr float kFloor = -155;
   float most;
 
@@ -140,7 +141,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
   for (int64_t width = kColumns / 2; width > 0; width /= 2)
     for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
-  return std::ldexp(column[0], -ExpBelow::kLift);
+  return column[0] * ExpBelow::kDrop;
 }
 
 // log(1 + x) for x that is not negative.
@@ -183,6 +184,7 @@ template <class Element> class Loss {
         zloss_(static_cast<Element*>(data[5])),
         lse_(static_cast<Element*>(data[6])),
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
+        short_(a.labels.classes <= kTile && input_.direct() && log_prob_.direct() && a.smoothing == 0),
         group_(shared_ ? 1 : std::max(input_.group(), log_prob_.group())) {
     if (a.smoothing != 0) weights_ = labels_.sum_of_all_weights();
   }
@@ -207,6 +209,8 @@ template <class Element> class Loss {
       for (int64_t row = begin * per_block; row < last; row += group_) {
         if (shared_)
           keep(row, run_row(row));
+        else if (short_)
+          keep(row, run_short_row(row));
         else
           group_ == 1 ? run_group<1>(row, 1, keep) : run_group<kMostRows>(row, std::min(group_, last - row), keep);
       }
@@ -279,6 +283,19 @@ template <class Element> class Loss {
       for (int64_t i = 0; i < height; ++i) write(tile[i], width, f[i], to[i]);
       log_prob_.write(row, height, column, width, to);
     });
+  }
+
+  // What run_group does, of one tile and without copies.
+  RowLoss run_short_row(int64_t row) const {
+    const int64_t classes = a_.labels.classes;
+    const Element* x = input_.at(row, 0);
+    Scores scores;
+    scores.most = largest(x, classes, scores.most) + 0.0f;
+    if (scores.is_number()) scores.below = sum_exponentials(x, classes, ExpBelow{scores.most}, scores.times);
+    const double log_sum = scores.log_sum();
+    const RowLoss loss = finish(row, scores, log_sum);
+    write(x, classes, scores.log_prob(log_sum), log_prob_.at(row, 0));
+    return loss;
   }
 
   // One row, by all threads: the same additions in the same order.
@@ -366,6 +383,7 @@ template <class Element> class Loss {
   const Matrix<Element> input_, log_prob_;
   Element *const loss_, *const zloss_, *const lse_;
   const bool shared_;    // few long rows, each shared among the threads, in place of rows for each thread
+  const bool short_;     // rows of one tile each, used in place
   const int64_t group_;  // rows that are taken together
   double weights_ = 0;   // of all classes, with smoothing
 };
