@@ -65,6 +65,13 @@ struct LogProb {
   }
 };
 
+// The same, each element with its row's numbers.
+struct LogProbs {
+  template <class D, class V> HWY_INLINE V operator()(D, V x, V high, V low) const {
+    return hn::Sub(hn::Sub(x, high), low);
+  }
+};
+
 // The largest of `start` and x[0, n).  With a NaN among them it may be any of them: the sum of exponentials is NaN
 // then, or the largest score no number, and either makes all of the row NaN.
 template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n, float start) {
@@ -110,6 +117,13 @@ template <class D, class Wide> HWY_INLINE void store_lanes(D, Wide low, Wide hig
   if constexpr (HWY_TARGET != HWY_SCALAR) hn::StoreU(high, wide, to + hn::Lanes(wide));
 }
 
+// The sum of 2 * width columns; loops whose length is known are none in the end.
+template <int64_t width> HWY_INLINE double sum_columns(double* column) {
+  for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
+  if constexpr (width > 1) return sum_columns<width / 2>(column);
+  return column[0];
+}
+
 // The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
 template <class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow f, int64_t& times) {
@@ -139,9 +153,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow
     store_lanes(d, low, high, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  for (int64_t width = kColumns / 2; width > 0; width /= 2)
-    for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
-  return column[0] * ExpBelow::kDrop;
+  return sum_columns<kColumns / 2>(column) * ExpBelow::kDrop;
 }
 
 // log(1 + x) for x that is not negative.
@@ -149,6 +161,14 @@ inline double log_one_plus(double x) {
   const double sum = 1 + x;
   return scalar::log(scalar::Math<double>{}, sum) + (x - (sum - 1)) / sum;
 }
+
+// The same of many numbers.
+struct LogOnePlus {
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    const V one = hn::Set(d, 1.0), sum = hn::Add(one, x);
+    return hn::Add(log(d, sum), hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum));
+  }
+};
 
 // What is known of a row before it is written.
 struct Scores {
@@ -159,10 +179,11 @@ struct Scores {
 
   // Inf - Inf: a row without a finite largest score is NaN.
   bool is_number() const { return std::isfinite(most); }
-  double log_sum() const {
-    return is_number() ? log_one_plus(static_cast<double>(times - 1) + below)
-                       : std::numeric_limits<double>::quiet_NaN();
+  // What the largest score's 1 is added to.
+  double others() const {
+    return is_number() ? static_cast<double>(times - 1) + below : std::numeric_limits<double>::quiet_NaN();
   }
+  double log_sum() const { return log_one_plus(others()); }
   LogProb log_prob(double log_sum) const {
     const auto high = static_cast<float>(most + log_sum);
     return {high, static_cast<float>(log_sum - (double{high} - most))};
@@ -184,8 +205,11 @@ template <class Element> class Loss {
         zloss_(static_cast<Element*>(data[5])),
         lse_(static_cast<Element*>(data[6])),
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
-        short_(a.labels.classes <= kTile && input_.direct() && log_prob_.direct() && a.smoothing == 0),
-        group_(shared_ ? 1 : std::max(input_.group(), log_prob_.group())) {
+        short_(a.labels.classes <= kShort && input_.packed(a.labels.classes) && log_prob_.packed(a.labels.classes) &&
+               a.smoothing == 0),
+        group_(shared_  ? 1
+               : short_ ? kTile / a.labels.classes
+                        : std::max(input_.group(), log_prob_.group())) {
     if (a.smoothing != 0) weights_ = labels_.sum_of_all_weights();
   }
 
@@ -197,20 +221,22 @@ template <class Element> class Loss {
     double loss_of[kBlocks], zloss_of[kBlocks];
     const auto run_blocks = [&](int64_t begin, int64_t end) {
       CompensatedSum loss, zloss;
+      int64_t edge = std::min((begin + 1) * per_block, rows);
       const auto keep = [&](int64_t row, const RowLoss& of_row) {
         loss.add(of_row.loss);
         zloss.add(of_row.zloss);
-        if (row + 1 != rows && (row + 1) % per_block != 0) return;
+        if (row + 1 != edge) return;
         loss_of[row / per_block] = loss.value();
         zloss_of[row / per_block] = zloss.value();
         loss = zloss = {};
+        edge = std::min(edge + per_block, rows);
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {
         if (shared_)
           keep(row, run_row(row));
         else if (short_)
-          keep(row, run_short_row(row));
+          run_short_rows(row, std::min(group_, last - row), keep);
         else
           group_ == 1 ? run_group<1>(row, 1, keep) : run_group<kMostRows>(row, std::min(group_, last - row), keep);
       }
@@ -285,17 +311,32 @@ template <class Element> class Loss {
     });
   }
 
-  // What run_group does, of one tile and without copies.
-  RowLoss run_short_row(int64_t row) const {
-    const int64_t classes = a_.labels.classes;
-    const Element* x = input_.at(row, 0);
-    Scores scores;
-    scores.most = largest(x, classes, scores.most) + 0.0f;
-    if (scores.is_number()) scores.below = sum_exponentials(x, classes, ExpBelow{scores.most}, scores.times);
-    const double log_sum = scores.log_sum();
-    const RowLoss loss = finish(row, scores, log_sum);
-    write(x, classes, scores.log_prob(log_sum), log_prob_.at(row, 0));
-    return loss;
+  // Rows [row, row + height) of few classes, one after the other in memory and at most a tile: what run_group does, of
+  // all rows at once.
+  template <class Keep> void run_short_rows(int64_t row, int64_t height, const Keep& keep) const {
+    const int64_t classes = a_.labels.classes, n = height * classes;
+    const Element* first = input_.at(row, 0);
+    HWY_ALIGN float x[kTile], high[kTile], low[kTile], most[kTile];
+    HWY_ALIGN double others[kTile], log_sum[kTile];
+    for (int64_t i = 0; i < height; ++i) {
+      const Element* of_row = first + i * classes;
+      Scores scores;
+      scores.most = most[i] = largest(of_row, classes, scores.most) + 0.0f;
+      if (scores.is_number()) scores.below = sum_exponentials(of_row, classes, ExpBelow{most[i]}, scores.times);
+      others[i] = scores.others();
+    }
+    run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
+    for (int64_t i = 0; i < height; ++i) {
+      const Scores scores{.most = most[i]};
+      const LogProb f = scores.log_prob(log_sum[i]);
+      keep(row + i, finish(row + i, scores, log_sum[i]));
+      std::fill_n(high + i * classes, classes, f.high);
+      std::fill_n(low + i * classes, classes, f.low);
+    }
+    load_run<float, Element>(first, n, x);
+    run_inputs<float>(LogProbs{}, n, x, std::make_index_sequence<3>(), Input<float>{x, -1}, Input<float>{high, -1},
+                      Input<float>{low, -1});
+    store_run<float, Element>(x, n, log_prob_.at(row, 0));
   }
 
   // One row, by all threads: the same additions in the same order.
@@ -383,7 +424,7 @@ template <class Element> class Loss {
   const Matrix<Element> input_, log_prob_;
   Element *const loss_, *const zloss_, *const lse_;
   const bool shared_;    // few long rows, each shared among the threads, in place of rows for each thread
-  const bool short_;     // rows of one tile each, used in place
+  const bool short_;     // rows of few classes
   const int64_t group_;  // rows that are taken together
   double weights_ = 0;   // of all classes, with smoothing
 };

@@ -152,8 +152,7 @@ class Gradient {
   template <class Element> void run(Element* log_prob, Element* out) const {
     const Matrix<Element> from{log_prob, a_.log_prob}, to{out, a_.out};
     const int64_t rows = a_.labels.rows, classes = a_.labels.classes;
-    const auto packed = [&](const Matrix<Element>& m) { return m.direct() && m.stride.row == classes; };
-    if (classes <= kShort && packed(from) && packed(to) && a_.smoothing == 0 && !is_nan_) {
+    if (classes <= kShort && from.packed(classes) && to.packed(classes) && a_.smoothing == 0 && !is_nan_) {
       const int64_t per_tile = kTile / classes;
       return parallel_for(rows, kChunk / kTile * per_tile, [&](int64_t begin, int64_t end) {
         for (; begin < end; begin += per_tile)
@@ -185,8 +184,6 @@ class Gradient {
   }
 
  private:
-  static constexpr int64_t kShort = 32;  // classes: what a row costs by itself is more than what its elements cost
-
   // Rows [row, row + height) of few classes, one after the other in memory and at most a tile: the same results as
   // run_row's, of all rows at once.  `from` may be `to`.
   template <class Element> void run_short_rows(int64_t row, int64_t height, const Element* from, Element* to) const {
