@@ -24,6 +24,7 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 inline constexpr int64_t kNoClass = -1;
+inline constexpr int64_t kShort = 32;  // classes: what a row costs by itself is more than what its elements cost
 
 // The labels and weights at their addresses.
 struct Labels {
@@ -89,6 +90,7 @@ template <class Element> struct Matrix {
     return across ? kCacheLine / static_cast<int64_t>(sizeof(Element)) : 1;
   }
   bool direct() const { return stride.column == 1; }
+  bool packed(int64_t columns) const { return direct() && stride.row == columns; }
   Element* at(int64_t row, int64_t column) const { return data + row * stride.row + column * stride.column; }
 
   // Where the tile is, or where it has to be copied: in `buffer`, of kTileBytes.

@@ -2,9 +2,9 @@
 // The cross entropy on the CPU.
 //
 // Each row is read three times: for its largest score, for the sum of exponentials, and to be written.  Exponentials
-// are float, of differences without error; everything else is double.  The largest score's own exponential, 1, stays
-// out of the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is
-// as precise as any other.
+// and differences are float, sums and a row's own numbers double.  The largest score's own exponential, 1, stays out of
+// the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is as
+// precise as any other.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -16,57 +16,13 @@
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
+#include "ops/cross_entropy_loss/cross_entropy_loss_scores_cpu-inl.h"
 #include "src/loops/elementwise_cpu-inl.h"
-#include "src/loops/in_double_cpu-inl.h"
-#include "src/loops/math-inl.h"
-#include "src/loops/math_scalar.h"
 #include "src/loops/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
-
-// exp(x - most), but 0 for the largest score itself.
-struct ExpBelow {
-  float most;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    V low;
-    const V high = two_sum(d, x, hn::Set(d, -most), low);  // of an infinite difference exp does not look at `low`
-    return hn::IfThenZeroElse(hn::Eq(x, hn::Set(d, most)), exp(d, high, low));
-  }
-};
-
-struct LogProb {
-  double most, log_sum;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    return hn::Sub(hn::Sub(x, hn::Set(d, most)), hn::Set(d, log_sum));
-  }
-};
-
-// The largest of `start` and x[0, n); NaNs are passed over.
-template <class Element> float largest(const Element* x, int64_t n, float start) {
-  const hn::ScalableTag<float> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  if (n >= lanes) {
-    auto most = hn::Set(d, start);
-    for (; i + lanes <= n; i += lanes) {
-      const auto v = load_as(d, x + i);
-      most = hn::IfThenElse(hn::Gt(v, most), v, most);
-    }
-    HWY_ALIGN float lane[hn::MaxLanes(d)];
-    hn::Store(most, d, lane);
-    for (int64_t k = 0; k < lanes; ++k) start = lane[k] > start ? lane[k] : start;
-  }
-  for (; i < n; ++i) start = widen<float>(x[i]) > start ? widen<float>(x[i]) : start;
-  return start;
-}
-
-// log(1 + x) for x that is not negative.
-inline double log_one_plus(double x) {
-  const double sum = 1 + x;
-  return scalar::log(scalar::Math<double>{}, sum) + (x - (sum - 1)) / sum;
-}
 
 // What is known of a row before it is written.
 struct Scores {
@@ -77,9 +33,14 @@ struct Scores {
 
   // Inf - Inf: a row without a finite largest score is NaN.
   bool is_number() const { return std::isfinite(most); }
-  double log_sum() const {
-    return is_number() ? log_one_plus(static_cast<double>(times - 1) + below)
-                       : std::numeric_limits<double>::quiet_NaN();
+  // What the largest score's 1 is added to.
+  double others() const {
+    return is_number() ? static_cast<double>(times - 1) + below : std::numeric_limits<double>::quiet_NaN();
+  }
+  double log_sum() const { return log_one_plus(others()); }
+  LogProb log_prob(double log_sum) const {
+    const auto high = static_cast<float>(most + log_sum);
+    return {high, static_cast<float>(log_sum - (double{high} - most))};
   }
 };
 
@@ -98,7 +59,11 @@ template <class Element> class Loss {
         zloss_(static_cast<Element*>(data[5])),
         lse_(static_cast<Element*>(data[6])),
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
-        group_(shared_ ? 1 : std::max(input_.group(), log_prob_.group())) {
+        short_(a.labels.classes <= kShort && input_.packed(a.labels.classes) && log_prob_.packed(a.labels.classes) &&
+               a.smoothing == 0),
+        group_(shared_  ? 1
+               : short_ ? kTile / a.labels.classes
+                        : std::max(input_.group(), log_prob_.group())) {
     if (a.smoothing != 0) weights_ = labels_.sum_of_all_weights();
   }
 
@@ -110,18 +75,22 @@ template <class Element> class Loss {
     double loss_of[kBlocks], zloss_of[kBlocks];
     const auto run_blocks = [&](int64_t begin, int64_t end) {
       CompensatedSum loss, zloss;
+      int64_t edge = std::min((begin + 1) * per_block, rows);
       const auto keep = [&](int64_t row, const RowLoss& of_row) {
         loss.add(of_row.loss);
         zloss.add(of_row.zloss);
-        if (row + 1 != rows && (row + 1) % per_block != 0) return;
+        if (row + 1 != edge) return;
         loss_of[row / per_block] = loss.value();
         zloss_of[row / per_block] = zloss.value();
         loss = zloss = {};
+        edge = std::min(edge + per_block, rows);
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {
         if (shared_)
           keep(row, run_row(row));
+        else if (short_)
+          run_short_rows(row, std::min(group_, last - row), keep);
         else
           group_ == 1 ? run_group<1>(row, 1, keep) : run_group<kMostRows>(row, std::min(group_, last - row), keep);
       }
@@ -142,22 +111,13 @@ template <class Element> class Loss {
  private:
   static constexpr int64_t kMostRows = kCacheLine / static_cast<int64_t>(sizeof(Element));
 
-  // Terms [column, column + n) of the sums, n <= kTile; answers how often the largest score is among them.
-  int64_t exponentials(const Element* x, int64_t n, float most, double* terms) const {
-    HWY_ALIGN float scores[kTile], result[kTile];
-    load_run<float, Element>(x, n, scores);
-    run_inputs<float>(ExpBelow{most}, n, result, std::make_index_sequence<1>(), Input<float>{scores, -1});
-    load_run<double, float>(result, n, terms);
-    int64_t times = 0;
-    for (int64_t i = 0; i < n; ++i) times += scores[i] == most;
-    return times;
-  }
+  // Terms [column, column + n) of the sum with smoothing, n <= kTile.
   void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
     load_run<double, Element>(x, n, terms);
     for (int64_t i = 0; i < n; ++i) terms[i] = (terms[i] - double{most}) * labels_.weight_of(column + i);
   }
   void write(const Element* x, int64_t n, const LogProb& f, Element* to) const {
-    run_inputs<float>(InDouble<LogProb>{f}, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
+    run_inputs<float>(f, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
   }
 
   // Rows [row, row + height), tile by tile; height is at most kRows.
@@ -184,8 +144,7 @@ template <class Element> class Loss {
     for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
-        scores[i].times += exponentials(tile[i], width, scores[i].most, terms);
-        sums[i].below.add(sum_padded_tile(terms, width));
+        sums[i].below.add(sum_exponentials(tile[i], width, ExpBelow{scores[i].most}, scores[i].times));
         if (a_.smoothing == 0) continue;
         distances(tile[i], column, width, scores[i].most, terms);
         sums[i].distance.add(sum_padded_tile(terms, width));
@@ -195,14 +154,43 @@ template <class Element> class Loss {
     for (int64_t i = 0; i < height; ++i) {
       scores[i].below = sums[i].below.value();
       scores[i].distance = sums[i].distance.value();
-      f[i] = {scores[i].most, scores[i].log_sum()};
-      keep(row + i, finish(row + i, scores[i], f[i]));
+      const double log_sum = scores[i].log_sum();
+      f[i] = scores[i].log_prob(log_sum);
+      keep(row + i, finish(row + i, scores[i], log_sum));
     }
     for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
       const Tile<Element> to = log_prob_.place(row, column, width, written);
       for (int64_t i = 0; i < height; ++i) write(tile[i], width, f[i], to[i]);
       log_prob_.write(row, height, column, width, to);
     });
+  }
+
+  // Rows [row, row + height) of few classes, one after the other in memory and at most a tile: what run_group does, of
+  // all rows at once.
+  template <class Keep> void run_short_rows(int64_t row, int64_t height, const Keep& keep) const {
+    const int64_t classes = a_.labels.classes, n = height * classes;
+    const Element* first = input_.at(row, 0);
+    HWY_ALIGN float x[kTile], high[kTile], low[kTile], most[kTile];
+    HWY_ALIGN double others[kTile], log_sum[kTile];
+    for (int64_t i = 0; i < height; ++i) {
+      const Element* of_row = first + i * classes;
+      Scores scores;
+      scores.most = most[i] = largest(of_row, classes, scores.most) + 0.0f;
+      if (scores.is_number()) scores.below = sum_exponentials(of_row, classes, ExpBelow{most[i]}, scores.times);
+      others[i] = scores.others();
+    }
+    run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
+    for (int64_t i = 0; i < height; ++i) {
+      const Scores scores{.most = most[i]};
+      const LogProb f = scores.log_prob(log_sum[i]);
+      keep(row + i, finish(row + i, scores, log_sum[i]));
+      std::fill_n(high + i * classes, classes, f.high);
+      std::fill_n(low + i * classes, classes, f.low);
+    }
+    load_run<float, Element>(first, n, x);
+    run_inputs<float>(LogProbs{}, n, x, std::make_index_sequence<3>(), Input<float>{x, -1}, Input<float>{high, -1},
+                      Input<float>{low, -1});
+    store_run<float, Element>(x, n, log_prob_.at(row, 0));
   }
 
   // One row, by all threads: the same additions in the same order.
@@ -226,10 +214,14 @@ template <class Element> class Loss {
     scores.most += 0.0f;
     if (scores.is_number()) {
       std::atomic<int64_t> times{0};
-      scores.below = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
+      scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
+        double sum = 0;
+        int64_t equal = 0;
         tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
-          times += exponentials(x, width, scores.most, terms);
+          sum = sum_exponentials(x, width, ExpBelow{scores.most}, equal);
         });
+        times += equal;
+        return sum;
       });
       scores.times = times;
       if (a_.smoothing != 0)
@@ -239,8 +231,9 @@ template <class Element> class Loss {
           });
         });
     }
-    const LogProb f{scores.most, scores.log_sum()};
-    const RowLoss loss = finish(row, scores, f);
+    const double log_sum = scores.log_sum();
+    const LogProb f = scores.log_prob(log_sum);
+    const RowLoss loss = finish(row, scores, log_sum);
     parallel_for(classes, kChunk, [&](int64_t begin, int64_t end) {
       HWY_ALIGN std::byte written[kTile * sizeof(Element)];
       tiles_of(begin, end, [&](const Element* x, int64_t column, int64_t width) {
@@ -253,16 +246,16 @@ template <class Element> class Loss {
   }
 
   // The row's loss, before its scores are written over.
-  RowLoss finish(int64_t row, const Scores& scores, const LogProb& f) const {
+  RowLoss finish(int64_t row, const Scores& scores, double log_sum) const {
     const int64_t label = labels_[row];
-    const double lse = f.most + f.log_sum;
+    const double lse = scores.most + log_sum;
     if (a_.write_zloss) lse_[row * a_.lse_stride] = narrow<Element>(lse);
     RowLoss r;
     if (label != kNoClass) {
-      const double log_prob = widen<double>(*input_.at(row, label)) - f.most - f.log_sum;
+      const double log_prob = widen<double>(*input_.at(row, label)) - scores.most - log_sum;
       r.loss = -(1 - a_.smoothing) * labels_.weight_of(label) * log_prob;
       if (a_.smoothing != 0)
-        r.loss -= a_.smoothing / static_cast<double>(a_.labels.classes) * (scores.distance - f.log_sum * weights_);
+        r.loss -= a_.smoothing / static_cast<double>(a_.labels.classes) * (scores.distance - log_sum * weights_);
       if (a_.zloss_scale != 0) r.zloss = a_.zloss_scale * lse * lse;
     }
     if (a_.reduction == CrossEntropyReduction::kNone) {
@@ -285,6 +278,7 @@ template <class Element> class Loss {
   const Matrix<Element> input_, log_prob_;
   Element *const loss_, *const zloss_, *const lse_;
   const bool shared_;    // few long rows, each shared among the threads, in place of rows for each thread
+  const bool short_;     // rows of few classes
   const int64_t group_;  // rows that are taken together
   double weights_ = 0;   // of all classes, with smoothing
 };

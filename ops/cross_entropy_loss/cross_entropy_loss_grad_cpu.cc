@@ -26,18 +26,18 @@ namespace descend {
 namespace HWY_NAMESPACE {
 
 // exp(x) * scale; scale is neither very large nor very small.
-template <class D, class V> V scaled_exp(D d, V x, float scale) {
+template <class D, class V> V scaled_exp(D d, V x, V scale) {
   V k, low;
   const V m = exp_parts(d, x, hn::Zero(d), k, low);
-  return scale_by_power_of_two(d, hn::Mul(m, hn::Set(d, scale)), k);
+  return scale_by_power_of_two(d, hn::Mul(m, scale), k);
 }
 // The same in a third of the operations, but where exp is far from 1.
-template <class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, float scale) {
+template <class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
   const V limit = hn::Set(d, 58.0f);
   rare = hn::Not(hn::Le(hn::Abs(x), limit));
   V k;
   const V p = quick_exp_parts(d, x, k);
-  const V power = hn::Mul(formulas::power_of_two(VectorMath<D>{d}, k), hn::Set(d, scale));
+  const V power = hn::Mul(formulas::power_of_two(VectorMath<D>{d}, k), scale);
   return mul_add(d, power, p, power);
 }
 
@@ -47,12 +47,12 @@ template <class F> struct OffLabel {
   static constexpr bool kHasQuick = true;
 
   template <class D, class V, class... W> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, W... weight) const {
-    return f(d, quick_scaled_exp(d, rare, x, f.scale), weight...);
+    return f(d, quick_scaled_exp(d, rare, x, hn::Set(d, f.scale)), weight...);
   }
   template <class D, class V, class... W> V operator()(D d, V x, W... weight) const {
     auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp(d, rare, x, f.scale);
-    return f(d, hn::IfThenElse(rare, scaled_exp(d, x, f.scale), usual), weight...);
+    const V usual = quick_scaled_exp(d, rare, x, hn::Set(d, f.scale));
+    return f(d, hn::IfThenElse(rare, scaled_exp(d, x, hn::Set(d, f.scale)), usual), weight...);
   }
 };
 // Without smoothing; with it, of classes that weigh the same; with it and weights.
@@ -67,6 +67,19 @@ struct Smooth {
   }
   template <class D, class V> HWY_INLINE V operator()(D d, V probability, V weight) const {
     return negative_mul_add(d, hn::Set(d, smooth), weight, probability);
+  }
+};
+// Without smoothing, each element with a factor of its own.
+struct OffLabels {
+  static constexpr bool kHasQuick = true;
+
+  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, V scale) const {
+    return quick_scaled_exp(d, rare, x, scale);
+  }
+  template <class D, class V> V operator()(D d, V x, V scale) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick_scaled_exp(d, rare, x, scale);
+    return hn::IfThenElse(rare, scaled_exp(d, x, scale), usual);
   }
 };
 // The same in double.
@@ -102,6 +115,19 @@ struct Row {
   }
 };
 
+// Row::label_element without smoothing of many rows, whose at_label is a number; without and with `rest`.
+struct LabelElement {
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V at_label) const {
+    return hn::Add(hn::Mul(at_label, expm1(d, x)), hn::Zero(d));  // -0 becomes 0
+  }
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V at_label, V rest) const {
+    const V probability = exp(d, x);
+    const V usual = hn::Add(hn::Mul(at_label, expm1(d, x)), hn::Mul(probability, rest));
+    const V infinite = hn::Sub(hn::Mul(probability, hn::Add(at_label, rest)), at_label);
+    return hn::IfThenElse(hn::Eq(probability, hn::Inf(d)), infinite, usual);
+  }
+};
+
 // Whether the number, rounded to float, keeps its precision in any product with a result of exp_parts, and with powers
 // of two up to exp(58).
 inline bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
@@ -126,6 +152,13 @@ class Gradient {
   template <class Element> void run(Element* log_prob, Element* out) const {
     const Matrix<Element> from{log_prob, a_.log_prob}, to{out, a_.out};
     const int64_t rows = a_.labels.rows, classes = a_.labels.classes;
+    if (classes <= kShort && from.packed(classes) && to.packed(classes) && a_.smoothing == 0 && !is_nan_) {
+      const int64_t per_tile = kTile / classes;
+      return parallel_for(rows, kChunk / kTile * per_tile, [&](int64_t begin, int64_t end) {
+        for (; begin < end; begin += per_tile)
+          run_short_rows(begin, std::min(per_tile, end - begin), from.at(begin, 0), to.at(begin, 0));
+      });
+    }
     const int64_t group = std::max(from.group(), to.group());
     const int64_t columns = std::min(classes, from.direct() && to.direct() ? kChunk : kTile);
     const int64_t groups = (rows - 1) / group + 1, tiles = (classes - 1) / columns + 1;
@@ -151,6 +184,47 @@ class Gradient {
   }
 
  private:
+  // Rows [row, row + height) of few classes, one after the other in memory and at most a tile: the same results as
+  // run_row's, of all rows at once.  `from` may be `to`.
+  template <class Element> void run_short_rows(int64_t row, int64_t height, const Element* from, Element* to) const {
+    const int64_t classes = a_.labels.classes, n = height * classes;
+    HWY_ALIGN float x[kTile], scale[kTile], result[kTile];
+    HWY_ALIGN double label_x[kTile], at_label[kTile], rest[kTile], label_result[kTile];
+    bool ordinary = true;
+    for (int64_t i = 0; i < height; ++i) {
+      const int64_t label = labels_[row + i];
+      const Row r = label == kNoClass ? Row{label, 1, 0, 0} : row_of<Element>(row + i, label);
+      ordinary = ordinary && is_ordinary(r.scale());
+      std::fill_n(scale + i * classes, classes, static_cast<float>(r.scale()));
+      label_x[i] = label == kNoClass ? 0 : widen<double>(from[i * classes + label]);
+      at_label[i] = r.at_label;
+      rest[i] = r.rest;
+    }
+    if (ordinary) {
+      load_run<float, Element>(from, n, x);
+      run_inputs<float>(OffLabels{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
+                        Input<float>{scale, -1});
+      const Input<double> label_inputs[] = {{label_x, -1}, {at_label, -1}, {rest, -1}};
+      if (a_.zloss_scale == 0)
+        run_inputs<double>(LabelElement{}, height, label_result, std::make_index_sequence<2>(), label_inputs[0],
+                           label_inputs[1]);
+      else
+        run_inputs<double>(LabelElement{}, height, label_result, std::make_index_sequence<3>(), label_inputs[0],
+                           label_inputs[1], label_inputs[2]);
+      store_run<float, Element>(result, n, to);
+    }
+    for (int64_t i = 0; i < height; ++i) {
+      const int64_t label = labels_[row + i];
+      Element* to_row = to + i * classes;
+      if (label == kNoClass)
+        std::fill_n(to_row, classes, narrow<Element>(0.0f));
+      else if (ordinary)
+        to_row[label] = narrow<Element>(label_result[i]);
+      else
+        run_row(row_of<Element>(row + i, label), from + i * classes, to_row, 0, classes);
+    }
+  }
+
   template <class Element> Row row_of(int64_t row, int64_t label) const {
     const auto number = [](const void* data, int64_t at) {
       return widen<double>(static_cast<const Element*>(data)[at]);

@@ -157,6 +157,20 @@ template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
   return sum_term_lists<1>(count, fill_list)[0];
 }
 
+// The same for a loop that adds up each tile in its own way: tile(begin, n) answers the sum of n <= kTile terms.
+template <class Tile> double sum_tiles(int64_t count, const Tile& tile) {
+  const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
+  double sums[kSumChunks];
+  parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
+    CompensatedSum sum;
+    for (int64_t i = begin; i < end; ++i) sum.add(tile(i * kTile, std::min(kTile, count - i * kTile)));
+    sums[begin / per_chunk] = sum.value();
+  });
+  CompensatedSum sum;
+  for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[chunk]);
+  return sum.value();
+}
+
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.
 template <int N, class T>
 void load_points(const Iteration<N>& points, int k, const void* data, int64_t first, int64_t n, T* to) {

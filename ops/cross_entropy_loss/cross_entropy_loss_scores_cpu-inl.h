@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// What the cross entropy computes of a row of scores: the largest, the sum of exponentials, its logarithm, and the
+// logarithms of the probabilities.  Compiled once per SIMD target.
+#if defined(DESCEND_OPS_CROSS_ENTROPY_LOSS_SCORES_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DESCEND_OPS_CROSS_ENTROPY_LOSS_SCORES_CPU_INL_H
+#undef DESCEND_OPS_CROSS_ENTROPY_LOSS_SCORES_CPU_INL_H
+#else
+#define DESCEND_OPS_CROSS_ENTROPY_LOSS_SCORES_CPU_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "src/loops/convert_cpu-inl.h"
+#include "src/loops/math-inl.h"
+#include "src/loops/math_scalar.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace descend {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// exp(x - most) * 2^kLift, but 0 for the largest score itself, which `equal` counts, and below exp(kFloor).
+//
+// The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
+// below 2^-223, and of any number of scores that memory holds no part of the smallest result.
+struct ExpBelow {
+  static constexpr int kLift = 100;
+  static constexpr double kDrop = 0x1p-100;
+  static constexpr float kFloor = -155;
+  float most;
+
+  template <class Element, class D, class V, class Count> HWY_INLINE V term(D d, V x, Count& equal) const {
+    V difference, k, p;
+    if constexpr (std::is_same_v<Element, float>) {
+      V low;
+      difference = two_sum(d, x, hn::Set(d, -most), low);
+      p = quick_exp_parts(d, difference, low, k);
+    } else {
+      // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
+      difference = hn::Sub(x, hn::Set(d, most));
+      p = quick_exp_parts(d, difference, k);
+    }
+    const V power = formulas::power_of_two<kLift>(VectorMath<D>{d}, k);
+    const auto is_most = hn::Eq(x, hn::Set(d, most));
+    const hn::RebindToUnsigned<D> integer;
+    equal = hn::Sub(equal, hn::BitCast(integer, hn::VecFromMask(d, is_most)));
+    const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
+    return hn::IfThenZeroElse(none, mul_add(d, power, p, power));
+  }
+};
+
+// x - (high + low), where high + low is the largest score plus the logarithm of the sum: the first subtraction is exact
+// where the two are close, so that the result is as precise as low, and elsewhere within 0.5 ulp.
+struct LogProb {
+  float high, low;
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    return hn::Sub(hn::Sub(x, hn::Set(d, high)), hn::Set(d, low));
+  }
+};
+
+// The same, each element with its row's numbers.
+struct LogProbs {
+  template <class D, class V> HWY_INLINE V operator()(D, V x, V high, V low) const {
+    return hn::Sub(hn::Sub(x, high), low);
+  }
+};
+
+// The largest of `start` and x[0, n).  With a NaN among them it may be any of them: the sum of exponentials is NaN
+// then, or the largest score no number, and either makes all of the row NaN.
+template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n, float start) {
+  const hn::ScalableTag<float> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  if (n < lanes) {
+    for (int64_t i = 0; i < n; ++i) start = std::max(start, widen<float>(x[i]));
+    return start;
+  }
+  auto a = hn::Set(d, start), b = a, c = a, e = a;
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    a = hn::Max(a, load_of_two<0>(d, x + i));
+    b = hn::Max(b, load_of_two<1>(d, x + i));
+    c = hn::Max(c, load_of_two<0>(d, x + i + 2 * lanes));
+    e = hn::Max(e, load_of_two<1>(d, x + i + 2 * lanes));
+  }
+  for (; i + lanes <= n; i += lanes) a = hn::Max(a, load_as(d, x + i));
+  b = hn::Max(b, load_as(d, x + n - lanes));  // the last ones, some of them once more
+  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
+}
+
+// A tile's exponentials are added in kColumns columns: two neighbours of a column as float, so that they lose no more
+// than one of them has lost already, and these sums as double.
+inline constexpr int64_t kColumns = 16;  // what a vector of any target holds, or a multiple
+inline constexpr int64_t kPair = 2 * kColumns;
+
+// Adds float lanes to the double sums of their columns, and stores these.
+template <class D, class V, class Wide> HWY_INLINE void add_lanes(D, V v, Wide& low, Wide& high) {
+#if HWY_TARGET == HWY_SCALAR
+  low = hn::Add(low, hn::PromoteTo(hn::Rebind<double, D>(), v));
+  (void)high;  // no lanes
+#else
+  const hn::Half<D> half;
+  const hn::Repartition<double, D> wide;
+  low = hn::Add(low, hn::PromoteTo(wide, hn::LowerHalf(half, v)));
+  high = hn::Add(high, hn::PromoteTo(wide, hn::UpperHalf(half, v)));
+#endif
+}
+template <class D, class Wide> HWY_INLINE void store_lanes(D, Wide low, Wide high, double* to) {
+  const hn::Repartition<double, D> wide;
+  hn::StoreU(low, wide, to);
+  if constexpr (HWY_TARGET != HWY_SCALAR) hn::StoreU(high, wide, to + hn::Lanes(wide));
+}
+
+// The sum of 2 * width columns; loops whose length is known are none in the end.
+template <int64_t width> HWY_INLINE double sum_columns(double* column) {
+  for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
+  if constexpr (width > 1) return sum_columns<width / 2>(column);
+  return column[0];
+}
+
+// The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
+template <class Element>
+HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow f, int64_t& times) {
+  const hn::CappedTag<float, kColumns> d;
+  const hn::Repartition<double, decltype(d)> wide;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  const int64_t rest = n % kPair, full = n - rest;
+  HWY_ALIGN Element last[kPair];
+  if (rest != 0) {  // of what is not there exp is 0
+    std::fill_n(std::copy_n(x + full, rest, last), kPair - rest,
+                narrow<Element>(-std::numeric_limits<float>::infinity()));
+  }
+  HWY_ALIGN double column[kColumns];
+  auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
+  for (int64_t j = 0; j < kColumns; j += lanes) {  // two terms at a time leave their constants in registers
+    auto low = hn::Zero(wide), high = low;
+    for (int64_t i = j; i < full; i += kPair) {
+      const auto first = f.template term<Element>(d, load_as(d, x + i), equal);
+      const auto second = f.template term<Element>(d, load_as(d, x + i + kColumns), equal);
+      add_lanes(d, hn::Add(first, second), low, high);
+    }
+    if (j < rest) {
+      auto sum = f.template term<Element>(d, load_as(d, last + j), equal);
+      if (j + kColumns < rest) sum = hn::Add(sum, f.template term<Element>(d, load_as(d, last + j + kColumns), equal));
+      add_lanes(d, sum, low, high);
+    }
+    store_lanes(d, low, high, column + j);
+  }
+  times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
+  return sum_columns<kColumns / 2>(column) * ExpBelow::kDrop;
+}
+
+// log(1 + x) for x that is not negative.
+inline double log_one_plus(double x) {
+  const double sum = 1 + x;
+  return scalar::log(scalar::Math<double>{}, sum) + (x - (sum - 1)) / sum;
+}
+
+// The same of many numbers.
+struct LogOnePlus {
+  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+    const V one = hn::Set(d, 1.0), sum = hn::Add(one, x);
+    return hn::Add(log(d, sum), hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum));
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace descend
+HWY_AFTER_NAMESPACE();
+#endif
