@@ -157,18 +157,9 @@ template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
   return sum_term_lists<1>(count, fill_list)[0];
 }
 
-// The same for a loop that adds up each tile in its own way: tile(begin, n) answers the sum of n <= kTile terms.
+// The sum of one list, of whose tiles tile(begin, n) answers the sum.
 template <class Tile> double sum_tiles(int64_t count, const Tile& tile) {
-  const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
-  double sums[kSumChunks];
-  parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    CompensatedSum sum;
-    for (int64_t i = begin; i < end; ++i) sum.add(tile(i * kTile, std::min(kTile, count - i * kTile)));
-    sums[begin / per_chunk] = sum.value();
-  });
-  CompensatedSum sum;
-  for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[chunk]);
-  return sum.value();
+  return sum_tiles<1>(count, [&](int64_t begin, int64_t n) { return std::array<double, 1>{tile(begin, n)}; })[0];
 }
 
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.
@@ -231,16 +222,15 @@ double sum_points(const Iteration<N>& points, void* const* data, int64_t begin, 
 }
 
 template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
-  return sum_tiles<1>(points.points(), [&](int64_t begin, int64_t n) {
-    return std::array{sum_points<double>(points, data, begin, n, f)};
-  })[0];
+  return sum_tiles(points.points(),
+                   [&](int64_t begin, int64_t n) { return sum_points<double>(points, data, begin, n, f); });
 }
 template <int N, class F, class Q>
 double sum(const Iteration<N>& points, void* const* data, const F& f, const Q& quick) {
-  return sum_tiles<1>(points.points(), [&](int64_t begin, int64_t n) {
+  return sum_tiles(points.points(), [&](int64_t begin, int64_t n) {
     const double part = sum_points<float>(points, data, begin, n, quick);
-    return std::array{std::isfinite(part) ? part : sum_points<double>(points, data, begin, n, f)};
-  })[0];
+    return std::isfinite(part) ? part : sum_points<double>(points, data, begin, n, f);
+  });
 }
 
 // Stores one number as an element, rounded to the dtype `rounded` first.
