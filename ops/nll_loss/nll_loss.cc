@@ -16,8 +16,8 @@ using P = NLLLossParams;
 
 // The rows that differ, and those that do not.
 template <class Self, class Target, class Weight>
-const Spec<P>& make_spec(const char* function, const char* summary, Self self, Target target, Weight weight) {
-  return *new Spec<P>(
+const Spec<P>* make_spec(const char* function, const char* summary, Self self, Target target, Weight weight) {
+  return new Spec<P>(
       function, summary, nll_products(), std::move(self), std::move(target), std::move(weight),
       attribute("reduction", &P::reduction, "how the positions' losses become the result", nll_reduction()),
       attribute("ignoreIndex", &P::ignoreIndex, "positions whose target is this number count for nothing"),
@@ -57,7 +57,7 @@ constexpr const char* kWeightMeaning = "how much each class counts";
 }  // namespace
 
 const Spec<P>& NLLLoss::spec() {
-  static const Spec<P>& spec = make_spec(
+  static const Spec<P>& spec = *make_spec(
       "aclnnNLLLoss", "The negative log likelihood loss of rows of classes.",
       input("self", &P::self, kSelfMeaning, rank(1, 2), nll_dtype(), nll_without_bf16(), nll_has_classes<P>())
           .read_first(),
@@ -69,7 +69,7 @@ const Spec<P>& NLLLoss::spec() {
 }
 
 const Spec<P>& NLLLoss2d::spec() {
-  static const Spec<P>& spec = make_spec(
+  static const Spec<P>& spec = *make_spec(
       "aclnnNLLLoss2d", "The negative log likelihood loss of planes of classes.",
       input("self", &P::self, kSelfMeaning, rank(4, 4), nll_dtype(), nll_without_bf16()).read_first(),
       input("target", &P::target, kTargetMeaning, rank(3, 3), nll_target_dtype(), nll_one_target_a_position<P>())

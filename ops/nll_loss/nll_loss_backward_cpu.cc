@@ -174,10 +174,30 @@ template <class Bits> HWY_INLINE void write_zeros(Bits* out, int64_t stride, int
   }
 }
 
+// All of the few classes of n positions that lie one behind the other, by comparing.  The last vector of a position may
+// reach into the next one, which is written after it.
+template <class Bits>
+void write_short_rows(const int64_t* index, const Bits* value, int64_t n, int64_t classes, Bits* out) {
+  const hn::ScalableTag<Bits> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), reach = (classes + lanes - 1) / lanes * lanes;
+  int64_t i = 0;
+  for (; i * classes + reach <= n * classes; ++i, out += classes) {
+    const auto number = hn::Set(d, static_cast<Bits>(index[i])), gradient = hn::Set(d, value[i]);
+    for (int64_t c = 0; c < classes; c += lanes)
+      hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::Iota(d, static_cast<Bits>(c)), number), gradient), d, out + c);
+  }
+  for (; i < n; ++i, out += classes)
+    for (int64_t c = 0; c < classes; ++c) out[c] = c == index[i] ? value[i] : Bits{};
+}
+
 // The same position by position: zeros, the gradient, zeros.
 template <class Bits>
 void write_by_position(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
                        int64_t class_stride, Bits* out) {
+  constexpr int64_t kFew = 64;
+  if constexpr (std::is_integral_v<Bits>)
+    if (class_stride == 1 && begin == 0 && end == step && end <= kFew)
+      return write_short_rows(index, value, n, end, out);
   for (int64_t i = 0; i < n; ++i, out += step) {
     const bool here = begin <= index[i] && index[i] < end;
     const int64_t at = here ? index[i] : end;
