@@ -43,7 +43,7 @@ using Addresses = std::array<void*, kMaxTensors>;
 struct Program {
   struct Parameter {
     const char* name;
-    bool needs_address;    // the view has elements
+    bool needs_address;    // a step touches it, and the view has elements
     bool staged = false;   // read completely before anything is written
     bool in_place = true;  // an output may be the very same view
     aclTensor view;        // for the address of the moment

@@ -68,7 +68,7 @@ class Planner {
   Program& program_;
   const KernelTable* kernels_;
   Status status_;
-  Known known_[kMaxOperands];
+  Known known_[2 * kMaxTensors];  // every parameter, and a staged copy of each
   size_t known_count_ = 0;
   std::vector<std::unique_ptr<aclTensor>> made_;
 };
