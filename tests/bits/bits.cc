@@ -102,8 +102,7 @@ const aclIntArray* BitCall::ints(const Sizes& values) {
   return arrays_.back().get();
 }
 
-void BitCall::finish() {
-  for (Tensor* tensor : outputs_) digest(*tensor);
+void BitCall::clear() {
   outputs_.clear();
   tensors_.clear();
   scalars_.clear();

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tests/harness/call.h"
@@ -66,15 +67,22 @@ class BitCall {
   template <class PhaseOne, class... Arguments>
   void run(PhaseOne phase_one, PhaseTwo phase_two, const Arguments&... arguments) {
     must(call(phase_one, phase_two, nullptr, arguments...), "the operator");
-    finish();
+    (digest_output(arguments), ...);
+    clear();
   }
 
   uint64_t digest() const { return digest_; }
 
  private:
   Tensor& add(DataType dtype, Sizes shape, Layout layout, aclFormat format);
-  void finish();
+  // In the order of the operator's parameters: compilers make the arguments of a call in any order.
+  template <class Argument> void digest_output(const Argument& argument) {
+    if constexpr (std::is_convertible_v<Argument, const aclTensor*>)
+      for (Tensor* tensor : outputs_)
+        if (tensor->on_device() == argument) digest(*tensor);
+  }
   void digest(Tensor& tensor);
+  void clear();
 
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::vector<Tensor*> outputs_;
