@@ -24,6 +24,10 @@ class Bits(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
 
+    def test_need_no_workspace_and_no_memory_after_the_first_call(self):
+        result = run("--twice", "--targets", "SCALAR")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_every_operator_has_some(self):
         for folder in sorted((SOURCE / "ops").iterdir()):
             digests = (folder / f"{folder.name}_bits.txt").read_text()

@@ -19,10 +19,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "src/base/text.h"
+#include "src/plan/plan.h"
+#include "tests/bits/allocations.h"
 #include "tests/harness/call.h"
 #include "tests/harness/tensor.h"
 
@@ -48,7 +52,8 @@ std::string label(DataType dtype, const Sizes& shape);
 // Calls and the digest of what they write.
 class BitCall {
  public:
-  BitCall() = default;
+  // Twice: each call is made once more, which must not allocate anything larger than an executor and its program.
+  explicit BitCall(bool twice) : twice_(twice) {}
   BitCall(const BitCall&) = delete;
   BitCall& operator=(const BitCall&) = delete;
 
@@ -66,8 +71,19 @@ class BitCall {
   // Runs both phases, digests the outputs and destroys what was made for the call.  Another may follow.
   template <class PhaseOne, class... Arguments>
   void run(PhaseOne phase_one, PhaseTwo phase_two, const Arguments&... arguments) {
-    must(call(phase_one, phase_two, nullptr, arguments...), "the operator");
+    const auto run_once = [&] {
+      uint64_t workspace = 0;
+      must(call(phase_one, phase_two, &workspace, arguments...), "the operator");
+      if (workspace != 0) throw std::runtime_error("the operator asks for workspace");
+    };
+    run_once();
     (digest_output(arguments), ...);
+    if (twice_) {
+      const LargestAllocation largest;
+      run_once();
+      if (largest.bytes() > sizeof(aclOpExecutor) + sizeof(Program))
+        throw std::runtime_error(cat("the second call allocates ", largest.bytes(), " bytes"));
+    }
     clear();
   }
 
@@ -84,6 +100,7 @@ class BitCall {
   void digest(Tensor& tensor);
   void clear();
 
+  const bool twice_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::vector<Tensor*> outputs_;
   std::vector<std::unique_ptr<Scalar>> scalars_;

@@ -23,6 +23,7 @@ target of this processor, and compares the bits of the results with the digests 
 
   --filter TEXT     only cases with the text in their names
   --targets A,B     only SIMD targets whose names begin so; for each there must be one
+  --twice           make every call once more, which must allocate nothing larger than an executor
   --write           write the digests instead, from the best target
   --source DIR      the folder that ops is in
 )";
@@ -30,7 +31,7 @@ target of this processor, and compares the bits of the results with the digests 
 struct Options {
   std::string filter, source = DESCEND_SOURCE_DIR;
   std::vector<std::string> targets;
-  bool write = false;
+  bool twice = false, write = false;
 };
 
 std::vector<std::string> split(const std::string& list) {
@@ -44,8 +45,8 @@ bool parse(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     const char* value = i + 1 < argc ? argv[i + 1] : nullptr;
-    if (option == "--write") {
-      options.write = true;
+    if (option == "--twice" || option == "--write") {
+      (option == "--twice" ? options.twice : options.write) = true;
       continue;
     }
     if (!value) return false;
@@ -88,8 +89,8 @@ struct Counts {
 };
 
 // The way's digest; empty, and said why, when a call failed.
-std::string run(const BitCase& of) {
-  BitCall call;
+std::string run(const BitCase& of, bool twice) {
+  BitCall call(twice);
   try {
     of.call(call);
   } catch (const std::exception& failure) {
@@ -107,7 +108,7 @@ void compare(const Bits& bits, const Options& options, Digests& digests, bool le
   for (const BitCase& each : bits.cases()) {
     known.insert(each.name);
     if (each.name.find(options.filter) == std::string::npos) continue;
-    const std::string digest = run(each);
+    const std::string digest = run(each, options.twice);
     if (learn && !digest.empty()) digests.emplace(each.name, digest);
     const auto expected = digests.find(each.name);
     const bool same = expected != digests.end() && expected->second == digest;
