@@ -207,15 +207,16 @@ template <class T, class Element> class Gradient {
 
   void operator()() const {
     const bool along_channels = a_.output.stride[kChannel] == 1 && upsample_channels_inside(a_.output);
-    const UpsampleBlocks blocks(a_.input, along_channels ? std::min<int64_t>(a_.input.size[kChannel], kTile / 2) : 1);
+    const int64_t channels = along_channels ? std::min<int64_t>(a_.input.size[kChannel], kTile / 2) : 1;
+    const UpsampleBlocks blocks(a_.input, {.channels = channels,
+                                           .height = std::max<int64_t>(1, kTile / (channels * a_.input.size[kWidth])),
+                                           .width = kTile / channels});
     const int step = neighbours();
     blocks.in_parallel(upsample_larger(a_), [&](int64_t begin, int64_t end) {
       Buffers<T, Element> buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
-        if (along_channels)
-          channels(block, buffers);
-        else
-          row(block, step, buffers);
+        for (UpsampleBlock one = block; one.height > 0; --one.height, ++one.first[kHeight])
+          along_channels ? sum_along_channels(one, buffers) : row(one, step, buffers);
       });
     });
   }
@@ -243,7 +244,7 @@ template <class T, class Element> class Gradient {
                                  b.first[kWidth]);
   }
 
-  void channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
+  void sum_along_channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
     const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
     const bool direct = a_.input.stride[kChannel] == 1;
     Element* const to = target(b);
