@@ -42,7 +42,8 @@ void plan_backward(const P& p, Planner& planner) {
                   .class_stride = class_stride(*p.out),
                   .reduced = reduced,
                   .mean = p.reduction == kNLLMean},
-                 std::array{p.out, p.target, p.gradOutput, p.weight, p.totalWeight}, bytes);
+                 std::array{p.out, p.target, p.gradOutput, p.weight, p.reduction == kNLLMean ? p.totalWeight : nullptr},
+                 bytes);
 }
 
 constexpr const char* kGradOutputMeaning = "gradient at the loss";
