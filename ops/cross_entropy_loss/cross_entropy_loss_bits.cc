@@ -117,6 +117,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   // A row that threads share, and more rows than blocks of losses.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});
+  add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
 });
 
