@@ -74,7 +74,9 @@ HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height,
     store_two(a, b, d, to + i);
   }
   i = sum_neighbour_vectors<k>(d, from, depth, height, i, n, to);
+#if HWY_TARGET != HWY_SVE_256  // where Highway 1.0.3's ConcatEven and ConcatOdd take any vector for a full one
   i = sum_neighbour_vectors<k>(hn::CappedTag<T, 16 / sizeof(T)>(), from, depth, height, i, n, to);
+#endif
   for (; i < n; ++i) {
     T sum = 0;
     for (int64_t z = 0; z < depth.count; ++z)
