@@ -55,8 +55,13 @@ template <class T> class Pool {
       }
     }
     if (!slot) return nullptr;
-    slot->life.store(slot->life.load(std::memory_order_relaxed) + kNextLife + kAlive, std::memory_order_release);
+    revive(&slot->object);
     return &slot->object;
+  }
+  // Begins the next life of an object that was retired and not recycled.
+  void revive(T* object) noexcept {
+    Slot* slot = slot_at(object);
+    slot->life.store(slot->life.load(std::memory_order_relaxed) + kNextLife + kAlive, std::memory_order_release);
   }
 
   // Whether the pointer is an object that make() returned and nothing has retired since.

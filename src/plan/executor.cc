@@ -2,6 +2,34 @@
 #include "src/plan/executor.h"
 
 namespace descend {
+namespace {
+
+// Both outlive the owner.
+thread_local Plan* spare = nullptr;
+thread_local bool ended = false;
+
+struct SpareOwner {
+  ~SpareOwner() {
+    if (spare) plans().recycle(std::exchange(spare, nullptr));
+    ended = true;
+  }
+};
+
+}  // namespace
+
+Plan* new_plan() noexcept {
+  if (!spare) return plans().make();
+  plans().revive(spare);
+  return std::exchange(spare, nullptr);
+}
+
+void give_back(Plan* retired) noexcept {
+  if (spare || ended) return plans().recycle(retired);
+  static thread_local SpareOwner owner;
+  retired->repeatable.store(false, std::memory_order_relaxed);
+  retired->moved.store(false, std::memory_order_relaxed);
+  spare = retired;
+}
 
 PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
   const Pool<Plan>& pool = plans();
@@ -30,7 +58,7 @@ bool PlanReference::destroy(const aclOpExecutor* handle) noexcept {
 }
 
 void PlanReference::release(Plan* plan) noexcept {
-  if (plan && plan->references.fetch_sub(1, std::memory_order_acq_rel) == 1) plans().recycle(plan);
+  if (plan && plan->references.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back(plan);
 }
 
 }  // namespace descend

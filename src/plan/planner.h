@@ -76,24 +76,23 @@ class Planner {
 // A plan being made; gives it back unless published.
 class NewPlan {
  public:
-  NewPlan() : pool_(plans()), plan_(pool_.make()) {
+  NewPlan() : plan_(new_plan()) {
     if (!plan_) throw std::bad_alloc();
   }
   ~NewPlan() {
-    if (plan_) pool_.destroy(plan_);
+    if (plan_ && plans().retire(plan_)) give_back(plan_);
   }
   NewPlan(const NewPlan&) = delete;
   NewPlan& operator=(const NewPlan&) = delete;
   Plan& operator*() const { return *plan_; }
   Plan* operator->() const { return plan_; }
-  aclOpExecutor* publish(std::shared_ptr<const Program> program) {
-    plan_->program = std::move(program);
+  aclOpExecutor* publish(const std::shared_ptr<const Program>& program) {
+    if (plan_->program != program) plan_->program = program;
     plan_->references.store(1, std::memory_order_relaxed);
-    return static_cast<aclOpExecutor*>(pool_.handle(std::exchange(plan_, nullptr)));
+    return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
   }
 
  private:
-  Pool<Plan>& pool_;
   Plan* plan_;
 };
 
@@ -156,10 +155,11 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     const Circumstances now{&environment(), backend};
     NewPlan made;
     auto* const memory = recall<Op>();
-    std::shared_ptr<const Program> program;
     auto* const known = memory ? memory->find(params, now) : nullptr;
-    if (known && memory->place(params, *known, made->addresses)) program = known->program;
-    if (!program) {
+    if (known && memory->place(params, *known, made->addresses)) {
+      *workspaceSize = known->program->workspace;
+      *executor = made.publish(known->program);
+    } else {
       Extents extents;
       if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
       if (!backend) return detail::fail(spec.function(), detail::no_device());
@@ -167,13 +167,12 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       fresh->backend = backend;
       if (Status s = detail::make_program<Op>(params, extents, *fresh); !s.ok())
         return detail::fail(spec.function(), s);
-      program = fresh;
       take_addresses(spec, params, made->addresses);
       // Staging depends on the addresses.
-      if (memory && !known && program->workspace == 0) memory->keep(params, now, extents, program);
+      if (memory && !known && fresh->workspace == 0) memory->keep(params, now, extents, fresh);
+      *workspaceSize = fresh->workspace;
+      *executor = made.publish(fresh);
     }
-    *workspaceSize = program->workspace;
-    *executor = made.publish(std::move(program));
     return 0;
   } catch (...) {
     return detail::fail_with_exception(spec.function());
