@@ -69,7 +69,7 @@ template <class D> HWY_INLINE VectorOf<D> load_as(D d, const bfloat16* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(u32, hn::LoadU(u16, reinterpret_cast<const uint16_t*>(from)))));
 }
 // bfloat16::from on vectors (Highway's own conversion truncates); the result is in the upper half of each lane.
-template <class D> HWY_INLINE auto rounded_to_bfloat16(VectorOf<D> v, D d) {
+template <class D> HWY_INLINE auto rounded_to_bfloat16(VectorOf<D> v, D) {
   const hn::RebindToUnsigned<D> u32;
   const auto bits = hn::BitCast(u32, v);
   const auto odd = hn::ShiftRight<16>(hn::And(bits, hn::Set(u32, 0x10000)));
