@@ -148,18 +148,29 @@ template <class Bits> void write_values(const Block<Bits>& block, const int64_t*
     if (static_cast<uint64_t>(index[i] - block.first_class) < classes) out[index[i] * block.class_stride] = value[i];
 }
 
+// A vector of values where the number is the wanted one, zeros elsewhere.
+template <class D, class V, class Bits>
+HWY_INLINE void write_where(D d, const Bits* number, const Bits* value, V wanted, Bits* out) {
+  hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::LoadU(d, number), wanted), hn::LoadU(d, value)), d, out);
+}
+
 // All of the classes of neighbouring positions, class by class.
-template <class Bits> void write_planes(const Block<Bits>& block, const int64_t* index, const Bits* value) {
+template <class Bits>
+void write_planes(const Block<Bits>& block, const int64_t* HWY_RESTRICT index, const Bits* HWY_RESTRICT value) {
   const hn::ScalableTag<Bits> d;
   const int64_t n = block.positions, lanes = static_cast<int64_t>(hn::Lanes(d));
   HWY_ALIGN Bits number[kTile];
   for (int64_t i = 0; i < n; ++i) number[i] = static_cast<Bits>(index[i]);
-  Bits* out = block.out;
+  Bits* HWY_RESTRICT out = block.out;
   for (int64_t c = 0; c < block.end_class; ++c, out += block.class_stride) {
     const auto wanted = hn::Set(d, static_cast<Bits>(c));
     int64_t i = 0;
-    for (; i + lanes <= n; i += lanes)
-      hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::LoadU(d, number + i), wanted), hn::LoadU(d, value + i)), d, out + i);
+    for (; i + 4 * lanes <= n; i += 4 * lanes) {
+      write_where(d, number + i, value + i, wanted, out + i);
+      write_where(d, number + i + lanes, value + i + lanes, wanted, out + i + lanes);
+      write_where(d, number + i + 2 * lanes, value + i + 2 * lanes, wanted, out + i + 2 * lanes);
+      write_where(d, number + i + 3 * lanes, value + i + 3 * lanes, wanted, out + i + 3 * lanes);
+    }
     for (; i < n; ++i) out[i] = index[i] == c ? value[i] : Bits{0};
   }
 }

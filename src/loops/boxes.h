@@ -10,9 +10,10 @@
 
 namespace descend {
 
-inline constexpr int64_t kTile = 512;          // points of a box: 2 KiB of float an operand
-inline constexpr int64_t kChunk = 64 * kTile;  // points a thread takes at a time
-inline constexpr int64_t kCacheLine = 64;      // bytes
+inline constexpr int64_t kTile = 512;            // points of a box: 2 KiB of float an operand
+inline constexpr int64_t kLargeBox = 4 * kTile;  // points of a box that an operand runs across
+inline constexpr int64_t kChunk = 64 * kTile;    // points a thread takes at a time
+inline constexpr int64_t kCacheLine = 64;        // bytes
 
 // One dimension of a box for one operand: where its elements are, and where they go in the buffer.
 struct Axis {
@@ -81,7 +82,7 @@ template <int N> Boxes cut(const Iteration<N>& points) {
     across = detail::crossing_dimension(points, k);
     if (across < 0) continue;
     boxes.edge[across] = std::min(points.extent[across], kCacheLine / static_cast<int64_t>(size_of(points.dtype[k])));
-    room /= boxes.edge[across];
+    room = kLargeBox / boxes.edge[across];
   }
   int64_t per_dimension[kMaxRank];
   for (int i = last; i >= 0; --i) {
@@ -196,14 +197,20 @@ inline void move_run(const Axis axis, Element* __restrict operand, Element* __re
 template <class Element, bool to_buffer>
 void move_across(const Axis outer, const Axis inner, Element* __restrict operand, Element* __restrict buffer) {
   const int64_t step = outer.stride, position = outer.position;
-  // Runs that are lines apart are fetched by nothing the processor foresees: all of them are asked for at once.
-  if (magnitude(step) * sizeof(Element) >= kCacheLine)
-    for (int64_t i = 0; i < outer.extent; ++i) {
+  // Runs that are lines apart are fetched by nothing the processor foresees: they are asked for ahead, but no more of
+  // them than the caches hold of lines that are a power of two apart.
+  constexpr int64_t kAhead = 24;
+  const bool apart = magnitude(step) * sizeof(Element) >= kCacheLine;
+  const auto ask = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < std::min(end, outer.extent); ++i) {
       __builtin_prefetch(operand + i * step, to_buffer ? 0 : 1);
       __builtin_prefetch(operand + i * step + (inner.extent - 1) * inner.stride, to_buffer ? 0 : 1);
     }
+  };
+  if (apart) ask(0, kAhead);
   int64_t i = 0;
   for (; i + 4 <= outer.extent; i += 4) {
+    if (apart) ask(i + kAhead, i + kAhead + 4);
     Element* o = operand + i * step;
     Element* b = buffer + i * position;
     for (int64_t j = 0; j < inner.extent; ++j, o += inner.stride, b += inner.position) {

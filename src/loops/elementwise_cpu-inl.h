@@ -159,8 +159,8 @@ template <class T, int N> class BoxLoop {
   int64_t count() const { return boxes_.count; }
 
   template <class F> void operator()(const F& f, int64_t begin, int64_t end) const {
-    HWY_ALIGN T tile[N][kTile];
-    HWY_ALIGN std::byte raw[kTile * sizeof(complex128)];
+    HWY_ALIGN T tile[N][kLargeBox];
+    HWY_ALIGN std::byte raw[kLargeBox * sizeof(complex128)];
     Axes axes[N];
     for (Box box(boxes_, points_, begin); begin < end; ++begin, box.next(boxes_, points_)) {
       if (box.points == 0) continue;
@@ -225,9 +225,9 @@ void elementwise(const Iteration<N>& points, void* const* data, DataType rounded
     if (done && (std::is_same_v<T, float> ? rounded != DataType::kDouble : rounded == DataType::kDouble)) return;
   }
   const BoxLoop<T, N> loop(points, data, rounded);
-  constexpr int64_t kBoxes = kChunk / kTile;
-  if (loop.count() <= kBoxes) return loop(f, 0, loop.count());
-  parallel_for(loop.count(), kBoxes, [&](int64_t begin, int64_t end) { loop(f, begin, end); });
+  const int64_t boxes = std::max<int64_t>(1, kChunk / std::max<int64_t>(1, points.points() / loop.count()));
+  if (loop.count() <= boxes) return loop(f, 0, loop.count());
+  parallel_for(loop.count(), boxes, [&](int64_t begin, int64_t end) { loop(f, begin, end); });
 }
 
 }  // namespace HWY_NAMESPACE
