@@ -54,7 +54,7 @@ int posix_memalign(void** to, size_t alignment, size_t bytes) {
 }
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
   note(bytes);
-  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+  return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, long{protection}, long{flags}, long{file}, offset));
 }
 
 }  // extern "C"

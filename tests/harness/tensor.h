@@ -134,4 +134,17 @@ class Scalar {
   aclScalar* scalar_ = nullptr;
 };
 
+// An array of integers of a test.
+class Ints {
+ public:
+  explicit Ints(const Sizes& values) : array_(aclCreateIntArray(values.data(), values.size())) {}
+  Ints(const Ints&) = delete;
+  Ints& operator=(const Ints&) = delete;
+  ~Ints() { aclDestroyIntArray(array_); }
+  operator const aclIntArray*() const { return array_; }  // NOLINT: passed as the handle it is
+
+ private:
+  aclIntArray* array_;
+};
+
 }  // namespace descend::test

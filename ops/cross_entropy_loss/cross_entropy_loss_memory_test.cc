@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Where the tensors of the cross entropy may lie: far apart, in place, over each other.
+#include <sys/mman.h>
+
+#include "ops/cross_entropy_loss/cross_entropy_loss_test.h"
+
+namespace descend::test::cross_entropy_loss {
+namespace {
+
+TEST_F(CrossEntropyLossOperators, strides_that_leave_the_address_space_fail) {
+  Tensor gradLoss(DataType::kFloat, {}), target(DataType::kInt64, {2}), out(DataType::kFloat, {2, 3});
+  const int64_t shape[] = {2, 3}, strides[] = {int64_t{1} << 62, int64_t{1} << 62};
+  aclTensor* far = aclCreateTensor(shape, 2, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, shape, 2, out.device_data());
+  EXPECT_EQ(call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, nullptr, gradLoss.on_device(),
+                 far, target.on_device(), nullptr, nullptr, nullptr, text("sum"), kIgnored, 0.0, 0.0, out.on_device()),
+            161002);
+  const int64_t zeros[] = {0, 1};
+  aclTensor* shared = aclCreateTensor(shape, 2, ACL_FLOAT, zeros, 0, ACL_FORMAT_ND, shape, 2, out.device_data());
+  EXPECT_EQ(
+      call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, nullptr, gradLoss.on_device(),
+           out.on_device(), target.on_device(), nullptr, nullptr, nullptr, text("sum"), kIgnored, 0.0, 0.0, shared),
+      161002);
+  EXPECT_EQ(aclDestroyTensor(far), 0);
+  EXPECT_EQ(aclDestroyTensor(shared), 0);
+}
+
+TEST_F(CrossEntropyLossOperators, views_may_reach_beyond_2_to_the_31_elements) {
+  // Memory that is only touched where the elements are.  The cpu device's memory is the host's.
+  constexpr int64_t kRow = (int64_t{1} << 31) + 5, kColumn = (int64_t{1} << 30) + 3;
+  constexpr int64_t kElements = kRow + 2 * kColumn + 1;
+  constexpr size_t kBytes = static_cast<size_t>(kElements) * sizeof(float16);
+  void* memory[2];
+  aclTensor* far[2];
+  const int64_t shape[] = {2, 3}, strides[] = {kRow, kColumn}, back[] = {-kRow, -kColumn};
+  for (int k : {0, 1}) {
+    memory[k] = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ASSERT_NE(memory[k], MAP_FAILED);
+    far[k] = aclCreateTensor(shape, 2, ACL_FLOAT16, k ? back : strides, k ? kElements - 1 : 0, ACL_FORMAT_ND, shape, 2,
+                             memory[k]);
+  }
+  Gradient g({.rows = 2, .classes = 3, .dtype = DataType::kFloat16, .reduction = "sum"});
+  Loss l({.rows = 2, .classes = 3, .dtype = DataType::kFloat16, .reduction = "sum"});
+  const auto place = [&](int k, int64_t i) {
+    const int64_t at = i / 3 * kRow + i % 3 * kColumn;
+    return static_cast<float16*>(memory[k]) + (k ? kElements - 1 - at : at);
+  };
+  for (bool backward : {true, false}) {
+    Tensor& from = backward ? g.logProb : l.input;
+    Tensor& to = backward ? g.out : l.logProb;
+    for (int64_t i = 0; i < 6; ++i) std::memcpy(place(0, i), from.bits(i).data(), 2);
+    ASSERT_EQ(backward ? g.run() : l.run(), 0);
+    if (backward)
+      ASSERT_EQ(
+          call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, nullptr, g.gradLoss.on_device(),
+               far[0], g.target.on_device(), nullptr, nullptr, nullptr, text("sum"), kIgnored, 0.0, 0.0, far[1]),
+          0)
+          << recent_error();
+    else
+      ASSERT_EQ(call(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, nullptr, far[0],
+                     l.target.on_device(), nullptr, text("sum"), kIgnored, 0.0, 0.0, false, l.loss.on_device(), far[1],
+                     l.zloss.on_device(), l.lse.on_device()),
+                0)
+          << recent_error();
+    to.download();
+    for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(std::string(reinterpret_cast<char*>(place(1, i)), 2), to.bits(i)) << i;
+  }
+  for (int k : {0, 1}) {
+    EXPECT_EQ(aclDestroyTensor(far[k]), 0);
+    EXPECT_EQ(munmap(memory[k], kBytes), 0);
+  }
+}
+
+TEST_F(CrossEntropyLossOperators, work_in_place) {
+  for (Layout layout : output_layouts())
+    for (DataType dtype : kFloats) {
+      const Case c{.rows = 45, .classes = 70, .dtype = dtype, .smoothing = 0.1, .from = layout, .to = layout};
+      Gradient g(c);
+      Loss l(c);
+      uint64_t workspace = 1;
+      ASSERT_EQ(g.run(), 0);
+      ASSERT_EQ(Gradient::run(g, g.logProb, &workspace), 0);
+      EXPECT_EQ(workspace, 0u);
+      ASSERT_EQ(l.run(), 0);
+      ASSERT_EQ(Loss::run(l, l.input, &workspace), 0);
+      EXPECT_EQ(workspace, 0u);
+      for (Tensor* t : {&g.out, &g.logProb, &l.logProb, &l.input}) t->download();
+      for (int64_t i = 0; i < g.out.size(); ++i) {
+        ASSERT_EQ(g.logProb.bits(i), g.out.bits(i)) << c.words() << " " << i;
+        ASSERT_EQ(l.input.bits(i), l.logProb.bits(i)) << c.words() << " " << i;
+      }
+    }
+}
+
+TEST_F(CrossEntropyLossOperators, outputs_over_other_inputs_read_them_first) {
+  constexpr int64_t kCount = 64;
+  // The loss over the weights, of which later rows still need the first.
+  Loss l({.rows = kCount, .classes = kCount, .reduction = "none", .smoothing = 0.1, .weighted = true});
+  ASSERT_EQ(l.run(), 0);
+  l.download();
+  uint64_t workspace = 0;
+  ASSERT_EQ(call(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, &workspace, l.input.on_device(),
+                 l.target.on_device(), l.weight.on_device(), text("none"), kIgnored, 0.1, 0.0, false,
+                 l.weight.on_device(), l.logProb.on_device(), l.zloss.on_device(), l.lse.on_device()),
+            0);
+  EXPECT_GE(workspace, kCount * sizeof(float));
+  l.weight.download();
+  for (int64_t i = 0; i < kCount; ++i) ASSERT_EQ(l.weight.bits(i), l.loss.bits(i)) << i;
+  // The gradient one row below logProb, in the same memory, and over the gradient it begins with.
+  Gradient g({.rows = kCount, .classes = 30, .reduction = "none"});
+  Tensor memory(DataType::kFloat, {kCount + 1, 30});
+  for (int64_t i = 0; i < g.logProb.size(); ++i) memory.set(i, g.logProb.get(i));
+  memory.upload();
+  ASSERT_EQ(g.run(), 0);
+  g.out.download();
+  const int64_t shape[] = {kCount, 30}, strides[] = {30, 1}, ones[] = {kCount};
+  aclTensor* from = aclCreateTensor(shape, 2, ACL_FLOAT, strides, 16, ACL_FORMAT_ND, shape, 2, memory.device_data());
+  aclTensor* to = aclCreateTensor(shape, 2, ACL_FLOAT, strides, 46, ACL_FORMAT_ND, shape, 2, memory.device_data());
+  ASSERT_EQ(
+      call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, &workspace, g.gradLoss.on_device(),
+           from, g.target.on_device(), nullptr, nullptr, nullptr, text("none"), kIgnored, 0.0, 0.0, to),
+      0);
+  EXPECT_GE(workspace, kCount * 30 * sizeof(float));
+  memory.download();
+  for (int64_t i = 0; i < g.out.size(); ++i) ASSERT_EQ(memory.bits(i + 30), g.out.bits(i)) << i;
+
+  memory.fill({0.5, 2});
+  memory.upload();
+  g.gradLoss.fill({0.5, 2});
+  g.upload();
+  ASSERT_EQ(g.run(), 0);
+  g.out.download();
+  aclTensor* row = aclCreateTensor(ones, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, ones, 1, memory.device_data());
+  aclTensor* over = aclCreateTensor(shape, 2, ACL_FLOAT, strides, 16, ACL_FORMAT_ND, shape, 2, memory.device_data());
+  ASSERT_EQ(
+      call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, &workspace, row, g.logProb.on_device(),
+           g.target.on_device(), nullptr, nullptr, nullptr, text("none"), kIgnored, 0.0, 0.0, over),
+      0);
+  memory.download();
+  for (int64_t i = 0; i < g.out.size(); ++i) ASSERT_EQ(memory.bits(i), g.out.bits(i)) << i;
+  for (aclTensor* t : {from, to, row, over}) EXPECT_EQ(aclDestroyTensor(t), 0);
+}
+
+}  // namespace
+}  // namespace descend::test::cross_entropy_loss
