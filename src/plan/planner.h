@@ -12,6 +12,7 @@
 
 #include "src/base/report.h"
 #include "src/device/device.h"
+#include "src/plan/observed.h"
 #include "src/plan/plan.h"
 #include "src/plan/recall.h"
 #include "src/plan/reference_plan.h"
@@ -156,6 +157,7 @@ template <class P> void take_addresses(const Spec<P>& spec, const P& p, Addresse
 template <class Op>
 int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
   const auto& spec = Op::spec();
+  const ApiCall call(spec.phase_one());
   try {
     if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
     if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
@@ -168,7 +170,10 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     if (known && memory->place(params, *known, made->addresses)) program = known->program;
     if (!program) {
       Extents extents;
-      if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
+      if (Status s = spec.check(params, extents); !s.ok()) {
+        if (observed()) detail::tell_refused<Op>(params, s);
+        return detail::fail(spec.function(), s);
+      }
       if (!backend) return detail::fail(spec.function(), detail::no_device());
       const auto fresh = std::make_shared<Program>();
       fresh->backend = backend;
@@ -181,6 +186,8 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     }
     *workspaceSize = program->workspace;
     *executor = made.publish(std::move(program));
+    if (observed()) [[unlikely]]
+      detail::tell_planned<Op>(params, *executor);
     return 0;
   } catch (...) {
     return detail::fail_with_exception(spec.function());
