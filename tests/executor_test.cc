@@ -449,6 +449,10 @@ TEST_F(Executor, call_like_an_earlier_one_is_checked_where_it_differs) {
   ASSERT_EQ(aclInitTensor(out, right, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, right, 1, nullptr), 0);
   EXPECT_EQ(again(two_, out), 0);
   EXPECT_EQ(size_, 0u);
+  ASSERT_EQ(aclInitTensor(out, shape, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, shape, 1, nullptr), 0);
+  EXPECT_EQ(again(two_, out), 161002);
+  ASSERT_EQ(aclInitTensor(out, right, 1, ACL_FLOAT, nullptr, 16, ACL_FORMAT_ND, right, 1, nullptr), 0);
+  EXPECT_EQ(again(two_, nullptr), 161001);
   // The same views, now overlapping.
   ASSERT_EQ(aclSetRawTensorAddr(out, static_cast<float*>(in_.device_data()) + 1), 0);
   ASSERT_EQ(aclnnEluGetWorkspaceSize(in_.on_device(), one_, two_, one_, out, &size_, &executor_), 0);

@@ -95,6 +95,7 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
     tensor->dtype = static_cast<DataType>(dataType);
     tensor->format = static_cast<Format>(format);
     tensor->offset = offset;
+    tensors().renew(tensor);
     return {};
   });
 }

@@ -21,9 +21,13 @@
 namespace descend {
 
 // T is constructed once a slot and reused: make() hands out an object as clear(T&) left it.  Pools are never destroyed.
+//
+// Lives are read without ordering: whoever passes an object to another thread orders that himself, and what is not an
+// object is never looked into.
 template <class T> class Pool {
  public:
-  Pool() noexcept {
+  // So many free slots rest before the first of them is used again: a stale pointer stays recognisable for long.
+  explicit Pool(size_t resting = 256) noexcept : resting_(resting) {
     for (size_t bytes = kReserved; bytes >= kSmallest; bytes /= 2) {
       void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (at == MAP_FAILED) continue;
@@ -42,8 +46,7 @@ template <class T> class Pool {
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      // The oldest free slot is used again only while many are free: a stale pointer stays recognisable for long.
-      if (free_count_ < kQuarantine && carved_ < capacity_) slot = carve();
+      if (free_count_ < resting_ && carved_ < capacity_) slot = carve();
       if (!slot && first_free_) {
         slot = first_free_;
         first_free_ = slot->next_free;
@@ -59,8 +62,22 @@ template <class T> class Pool {
   // Whether the pointer is an object that make() returned and nothing has retired since.
   bool alive(const void* pointer) const noexcept {
     const Slot* slot = slot_at(pointer);
-    return slot && slot->life.load(std::memory_order_acquire) & kAlive;
+    return slot && slot->life.load(std::memory_order_relaxed) & kAlive;
   }
+
+  // What tells this life of a living object from every other, and what it was before renew() from what it is; zero for
+  // any other pointer.
+  uint64_t life(const void* pointer) const noexcept {
+    const Slot* slot = slot_at(pointer);
+    const uint64_t life = slot ? slot->life.load(std::memory_order_relaxed) : 0;
+    return life & kAlive ? life : 0;
+  }
+  // Whether an object that once had that life still has it.
+  static bool still(const T* object, uint64_t life) noexcept {
+    return reinterpret_cast<const Slot*>(object)->life.load(std::memory_order_relaxed) == life;
+  }
+  // The object is no longer what it was: it is told from itself before.
+  void renew(const T* object) noexcept { slot_at(object)->life.fetch_add(kNextLife, std::memory_order_release); }
 
   // Ends the object's life as a handle; true for exactly one caller.  The object itself stays as it is until recycle().
   bool retire(const T* object) noexcept {
@@ -115,7 +132,6 @@ template <class T> class Pool {
     Slot* next_free = nullptr;
   };
   static constexpr int kAddressBits = 48;
-  static constexpr size_t kQuarantine = 256;
   static constexpr size_t kStep = size_t{256} << 10;     // bytes made usable at a time
   static constexpr size_t kReserved = size_t{1} << 30;   // of address space, not of memory
   static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited
@@ -132,7 +148,7 @@ template <class T> class Pool {
   Slot* slot_at(const void* pointer) const noexcept {
     const uintptr_t distance = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(slots_);
     const size_t index = distance / sizeof(Slot);
-    if (index >= carved_.load(std::memory_order_acquire) || distance % sizeof(Slot) != 0) return nullptr;
+    if (index >= carved_.load(std::memory_order_relaxed) || distance % sizeof(Slot) != 0) return nullptr;
     return slots_ + index;
   }
 
@@ -149,10 +165,11 @@ template <class T> class Pool {
       usable_ += bytes;
     }
     Slot* slot = new (slots_ + carved_) Slot;
-    carved_.fetch_add(1, std::memory_order_release);
+    carved_.store(carved_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     return slot;
   }
 
+  const size_t resting_;
   LeafMutex mutex_;
   Slot* slots_ = nullptr;
   size_t capacity_ = 0, reserved_ = 0, usable_ = 0;

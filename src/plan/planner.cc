@@ -9,7 +9,8 @@
 namespace descend {
 
 Pool<Plan>& plans() {
-  static Pool<Plan>& pool = *new Pool<Plan>;
+  // Handles tell lives apart by themselves; few slots stay in the cache.
+  static Pool<Plan>& pool = *new Pool<Plan>(16);
   return pool;
 }
 

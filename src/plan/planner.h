@@ -77,11 +77,11 @@ class Planner {
 // A plan being made; gives it back unless published.
 class NewPlan {
  public:
-  NewPlan() : plan_(plans().make()) {
+  NewPlan() : pool_(plans()), plan_(pool_.make()) {
     if (!plan_) throw std::bad_alloc();
   }
   ~NewPlan() {
-    if (plan_ && plans().retire(plan_)) plans().recycle(plan_);
+    if (plan_) pool_.destroy(plan_);
   }
   NewPlan(const NewPlan&) = delete;
   NewPlan& operator=(const NewPlan&) = delete;
@@ -90,10 +90,11 @@ class NewPlan {
   aclOpExecutor* publish(std::shared_ptr<const Program> program) {
     plan_->program = std::move(program);
     plan_->references.store(1, std::memory_order_relaxed);
-    return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
+    return static_cast<aclOpExecutor*>(pool_.handle(std::exchange(plan_, nullptr)));
   }
 
  private:
+  Pool<Plan>& pool_;
   Plan* plan_;
 };
 
@@ -116,7 +117,7 @@ template <class P> void give_each_its_tensor(const Spec<P>& spec, Planner& plann
   };
   for (const auto& in : spec.inputs()) look(in.field);
   for (const auto& out : spec.outputs())
-    if (!spec.is_input(out)) look(out.field);
+    if (!out.is_input) look(out.field);
 }
 
 // The program of a call that was checked.
@@ -143,14 +144,6 @@ template <class Op> Status make_program(const typename Op::Params& params, const
   return planner.status();
 }
 
-template <class P> void take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
-  size_t n = 0;
-  for (const auto& in : spec.inputs())
-    if (p.*in.field) addresses[n++] = (p.*in.field)->data;
-  for (const auto& out : spec.outputs())
-    if (!spec.is_input(out)) addresses[n++] = (p.*out.field)->data;
-}
-
 }  // namespace detail
 
 // The body of every aclnnXGetWorkspaceSize.
@@ -166,7 +159,7 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     NewPlan made;
     auto* const memory = recall<Op>();
     std::shared_ptr<const Program> program;
-    const auto* const known = memory ? memory->find(params, now) : nullptr;
+    auto* const known = memory ? memory->find(params, now) : nullptr;
     if (known && memory->place(params, *known, made->addresses)) program = known->program;
     if (!program) {
       Extents extents;
@@ -180,7 +173,7 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       if (Status s = detail::make_program<Op>(params, extents, *fresh); !s.ok())
         return detail::fail(spec.function(), s);
       program = fresh;
-      detail::take_addresses(spec, params, made->addresses);
+      take_addresses(spec, params, made->addresses);
       // Staging depends on the addresses.
       if (memory && !known && program->workspace == 0) memory->keep(params, now, extents, program);
     }

@@ -21,6 +21,16 @@ struct Circumstances {
   friend bool operator==(const Circumstances&, const Circumstances&) = default;
 };
 
+// Answers how many there are.
+template <class P> size_t take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
+  size_t n = 0;
+  for (const auto& in : spec.inputs())
+    if (p.*in.field) addresses[n++] = (p.*in.field)->data;
+  for (const auto& out : spec.outputs())
+    if (!out.is_input) addresses[n++] = (p.*out.field)->data;
+  return n;
+}
+
 // The last calls of one operator that differ in more than addresses.  Used by one thread.
 template <class P> class Recall {
  public:
@@ -28,17 +38,18 @@ template <class P> class Recall {
     std::shared_ptr<const Program> program;
     Circumstances circumstances;
     std::unique_ptr<Memory<P>> memory;
-    Extents extents;  // from the tensors' addresses
+    Extents extents;      // from the tensors' addresses
+    Addresses addresses;  // of the last call, where the program was found to fit
   };
 
   explicit Recall(const Spec<P>& spec) : spec_(spec) {}
 
   // An earlier call that this one is like; null when there is none.
-  const Entry* find(const P& p, const Circumstances& now) {
+  Entry* find(const P& p, const Circumstances& now) {
     // The same call again is the commonest, then the one that followed it last time.
     for (size_t step = 0; step < used_; ++step) {
       const size_t at = last_ + step < used_ ? last_ + step : last_ + step - used_;
-      const Entry& entry = entries_[at];
+      Entry& entry = entries_[at];
       if (!(entry.circumstances == now) || !entry.memory->holds(p)) continue;
       last_ = at;
       return &entry;
@@ -48,33 +59,30 @@ template <class P> class Recall {
 
   // The addresses of a call that is like the entry's.  False when an output overlaps an input now in a way the program
   // was not made for.
-  bool place(const P& p, const Entry& entry, Addresses& addresses) const {
+  bool place(const P& p, Entry& entry, Addresses& addresses) const {
+    const size_t n = take_addresses(spec_, p, addresses);
+    if (std::equal(addresses.begin(), addresses.begin() + n, entry.addresses.begin())) return true;
     Extents now;
-    const auto put = [&](const auto& tensor) {
-      if (!(p.*tensor.field)) return true;
-      const auto i = static_cast<size_t>(tensor.extent);
-      const auto data = reinterpret_cast<intptr_t>((p.*tensor.field)->data);
-      return !__builtin_add_overflow(entry.extents[i].begin, data, &now[i].begin) &&
-             !__builtin_add_overflow(entry.extents[i].end, data, &now[i].end);
-    };
-    size_t n = 0;
-    for (const auto& in : spec_.inputs()) {
-      if (!put(in)) return false;
-      if (p.*in.field) addresses[n++] = (p.*in.field)->data;
-    }
-    for (const auto& out : spec_.outputs()) {
-      if (!put(out)) return false;
-      if (!spec_.is_input(out)) addresses[n++] = (p.*out.field)->data;
-    }
+    for (const auto* list : {&spec_.inputs(), &spec_.outputs()})
+      for (const auto& tensor : *list) {
+        if (!(p.*tensor.field)) continue;
+        const auto i = static_cast<size_t>(tensor.extent);
+        const auto data = reinterpret_cast<intptr_t>((p.*tensor.field)->data);
+        if (__builtin_add_overflow(entry.extents[i].begin, data, &now[i].begin) ||
+            __builtin_add_overflow(entry.extents[i].end, data, &now[i].end))
+          return false;
+      }
     bool apart = true;
     for_each_overlapped_input(spec_, p, now, [&](auto) { apart = false; });
+    if (apart) entry.addresses = addresses;
     return apart;
   }
 
   // `extents` are those of the check.  The oldest entry makes room.
   void keep(const P& p, const Circumstances& now, const Extents& extents, std::shared_ptr<const Program> program) {
-    Entry fresh{std::move(program), now, spec_.make_memory(), {}};
+    Entry fresh{std::move(program), now, spec_.make_memory(), {}, {}};
     fresh.memory->keep(p);
+    take_addresses(spec_, p, fresh.addresses);
     for (const auto* list : {&spec_.inputs(), &spec_.outputs()})
       for (const auto& tensor : *list) {
         if (!(p.*tensor.field)) continue;
@@ -95,19 +103,19 @@ template <class P> class Recall {
 
 // This thread's memory of an operator; null when the thread is ending and its memory is gone.
 template <class Op> Recall<typename Op::Params>* recall() {
+  // Both outlive the owner.
+  static thread_local Recall<typename Op::Params>* memory = nullptr;
+  static thread_local bool ended = false;
+  if (memory || ended) return memory;
   struct Owner {
-    Recall<typename Op::Params>* memory = nullptr;
-    bool* ended;
     ~Owner() {
-      delete memory;
-      *ended = true;
+      delete std::exchange(memory, nullptr);
+      ended = true;
     }
   };
-  thread_local bool ended = false;  // outlives the owner
-  if (ended) return nullptr;
-  thread_local Owner owner{nullptr, &ended};
-  if (!owner.memory) owner.memory = new Recall<typename Op::Params>(Op::spec());
-  return owner.memory;
+  static thread_local Owner owner;
+  memory = new Recall<typename Op::Params>(Op::spec());
+  return memory;
 }
 
 }  // namespace descend

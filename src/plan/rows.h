@@ -50,6 +50,14 @@ template <class P> struct Row {
   std::vector<Check<P>> checks;
 };
 
+// Where the objects live that a parameter of this type points to; null for plain values.
+template <class Field> auto pool_for() {
+  if constexpr (requires { pool_of(Field{}); })
+    return &pool_of(Field{});
+  else
+    return nullptr;
+}
+
 enum class Presence { kRequired, kOptional };
 
 // A row as its operator writes it, with the types of its rules: a check that passes is code without indirection.
@@ -62,6 +70,7 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
   std::tuple<Rules...> rules;
   // Whether an output may be the very view of this input: each of its elements is read before that place is written.
   bool in_place = true;
+  decltype(pool_for<Field>()) pool = pool_for<Field>();
 
   static constexpr bool is_text = std::is_same_v<Field, const char*>;
   static constexpr bool is_object = std::is_pointer_v<Field> && !is_text;
@@ -70,7 +79,12 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
 
   // What is remembered of it.
   using Value = std::conditional_t<is_text, std::string, std::remove_cv_t<std::remove_pointer_t<Field>>>;
-  using Kept = std::conditional_t<is_optional, std::optional<Value>, Value>;
+  struct Kept {
+    std::conditional_t<is_optional, std::optional<Value>, Value> value;
+    // The object that was last found to have this value.
+    Field object{};
+    uint64_t life = 0;
+  };
 
   // An output that is the very view of this input is written as if the input had been read completely first.
   TypedRow read_first() && {
@@ -87,7 +101,7 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
   bool usable(const P& p) const {
     if (!present(p)) return is_optional;
     if constexpr (is_object)
-      return pool_of(p.*field).alive(p.*field);
+      return pool->alive(p.*field);
     else
       return true;
   }
@@ -104,18 +118,26 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
 
   void keep(const P& p, Kept& kept) const {
     if constexpr (is_optional) {
-      kept.reset();
+      kept.value.reset();
       if (!present(p)) return;
     }
-    kept = value(p);
+    kept.value = value(p);
+    if constexpr (is_object) kept.object = p.*field, kept.life = pool->life(p.*field);
   }
   // Whether the parameter is what was kept, but for a tensor's address.
-  bool like(const P& p, const Kept& kept) const {
-    if constexpr (is_optional) {
-      if (!present(p) || !kept) return !present(p) && !kept;
-      return usable(p) && same(value(p), *kept);
+  bool like(const P& p, Kept& kept) const {
+    if constexpr (is_optional)
+      if (!present(p) || !kept.value) return !present(p) && !kept.value;
+    if constexpr (is_object) {
+      // The same object needs no look inside.
+      if (kept.object == p.*field && pool->still(p.*field, kept.life)) return true;
+      const uint64_t life = pool->life(p.*field);
+      if (life == 0 || !same(value(p), kept)) return false;
+      kept.object = p.*field;
+      kept.life = life;
+      return true;
     } else {
-      return usable(p) && same(value(p), kept);
+      return same(value(p), kept);
     }
   }
 
@@ -134,11 +156,16 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
   }
 
  private:
-  template <class T> static bool same(const T& a, const Value& b) {
-    if constexpr (is_object)
-      return alike(a, b);
+  template <class T> static bool same(const T& a, const Kept& kept) {
+    const Value* b;
+    if constexpr (is_optional)
+      b = &*kept.value;
     else
-      return a == b;
+      b = &kept.value;
+    if constexpr (is_object)
+      return alike(a, *b);
+    else
+      return a == *b;
   }
   std::string words(const P& p) const {
     if constexpr (is_object)

@@ -175,7 +175,7 @@ int32_t run(const char* function, void* workspace, uint64_t workspaceSize, aclOp
                                      cat("executor must satisfy: was made by phase one and not used since; it is ",
                                          static_cast<const void*>(executor), ", which is no such executor"),
                                      "call phase one again, or aclSetAclOpExecutorRepeatable before the first run"});
-    if (std::strcmp(plan->program->function, function) != 0)
+    if (plan->program->function != function && std::strcmp(plan->program->function, function) != 0)
       return detail::fail(function, {Code::kInvalid, cat("executor must satisfy: was made by ", function,
                                                          "GetWorkspaceSize; it is of ", plan->program->function)});
     const Status s = submit(*plan, executor, workspace, workspaceSize, stream);

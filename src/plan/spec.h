@@ -44,6 +44,7 @@ template <class P> class Spec {
     const aclTensor* P::*field;
     int extent;     // in Extents
     bool in_place;  // an output may be the very same view
+    bool is_input;
   };
 
   // `products` are those whose page supports the operator.
@@ -62,8 +63,9 @@ template <class P> class Spec {
         if (const size_t at = check.rule.find("{}"); at != std::string::npos)
           check.rule.replace(at, 2, row_of(check.other).name);
       if (!row.tensor) continue;
-      if (row.direction != Direction::kOut) inputs_.push_back({row.name, row.tensor, extent, row.in_place});
-      if (row.direction != Direction::kIn) outputs_.push_back({row.name, row.tensor, extent, true});
+      if (row.direction != Direction::kOut) inputs_.push_back({row.name, row.tensor, extent, row.in_place, true});
+      if (row.direction != Direction::kIn)
+        outputs_.push_back({row.name, row.tensor, extent, true, row.direction != Direction::kOut});
       ++extent;
     }
   }
@@ -98,11 +100,6 @@ template <class P> class Spec {
   // Tensor parameters in the API's order; one that is both appears in both.  Those that are optional may be null.
   const std::vector<TensorParameter>& inputs() const { return inputs_; }
   const std::vector<TensorParameter>& outputs() const { return outputs_; }
-  bool is_input(const TensorParameter& output) const {
-    for (const TensorParameter& in : inputs_)
-      if (in.field == output.field) return true;
-    return false;
-  }
   std::unique_ptr<Memory<P>> make_memory() const { return table_->make_memory(); }
 
  private:

@@ -21,7 +21,7 @@ template <class P> class Memory {
  public:
   virtual ~Memory() = default;
   virtual void keep(const P& p) = 0;
-  virtual bool holds(const P& p) const = 0;
+  virtual bool holds(const P& p) = 0;
 };
 
 // The rows with their types: what is done on every call.
@@ -39,8 +39,8 @@ template <class P, class... Rows> class MemoryOf final : public Memory<P> {
   void keep(const P& p) override {
     each([&](const auto& row, auto& kept) { return row.keep(p, kept), true; }, kept_);
   }
-  bool holds(const P& p) const override {
-    return each([&](const auto& row, const auto& kept) { return row.like(p, kept); }, kept_);
+  bool holds(const P& p) override {
+    return each([&](const auto& row, auto& kept) { return row.like(p, kept); }, kept_);
   }
 
  private:

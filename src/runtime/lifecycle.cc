@@ -43,7 +43,7 @@ std::vector<std::shared_ptr<Context>> take_everything(Process& all) {
   all.peers.clear();
   all.default_device = -1;
   all.op_wait_seconds = 0;
-  all.op_execute_seconds = 0;
+  op_execute_seconds = 0;
   for (auto& option : all.options) option = 0;
   share_recent_errors(false);
   return all.contexts.all();

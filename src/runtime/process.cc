@@ -62,9 +62,11 @@ void after_fork_in_child() {
 }  // namespace
 
 Process& process() {
-  static Process& all = *new Process;
-  static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  (void)registered;
+  static Process& all = *[] {
+    auto* const made = new Process;
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    return made;
+  }();
   return all;
 }
 

@@ -38,7 +38,6 @@ struct Process {
 
   std::atomic<int32_t> default_device{-1};  // for threads without a context; -1: there is none
   std::atomic<uint32_t> op_wait_seconds{0};
-  std::atomic<uint32_t> op_execute_seconds{0};
   std::array<std::atomic<int64_t>, 3> options{};
 
   // These have locks that are held for long or waited for, so a forked child gets new ones.
@@ -49,6 +48,9 @@ struct Process {
 // Never destroyed.  A forked child knows its parent's contexts, streams, events and memory; what was queued in them is
 // the parent's, and so are the threads that run callbacks.
 Process& process();
+
+// How long one operator may run; 0: for ever.  Apart from the rest because every run asks for it.
+inline constinit std::atomic<uint32_t> op_execute_seconds{0};
 
 // Changes whenever a stream or a context dies, so that a thread may remember the stream it found last.
 uint64_t stream_epoch();

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Running an operator from a test, through the C API.
 #pragma once
-#include <gtest/gtest.h>
-
-#include <string>
-
 #include "acl/acl.h"
 #include "aclnn/aclnn_base.h"
+#include "tests/harness/must.h"
 
 namespace descend::test {
 
 // The device, set for the thread as long as this lives.
 class OnDevice {
  public:
-  OnDevice() { EXPECT_EQ(aclrtSetDevice(0), 0); }
-  ~OnDevice() { EXPECT_EQ(aclrtResetDevice(0), 0); }
+  OnDevice() { must(aclrtSetDevice(0), "aclrtSetDevice"); }
+  ~OnDevice() { must(aclrtResetDevice(0), "aclrtResetDevice"); }
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 };
-
-// The text of the last failure in this thread.
-inline std::string recent_error() {
-  const char* text = aclGetRecentErrMsg();
-  return text ? text : "";
-}
 
 using PhaseTwo = aclnnStatus (*)(void*, uint64_t, aclOpExecutor*, aclrtStream);
 
@@ -35,14 +26,10 @@ aclnnStatus call(PhaseOne phase_one, PhaseTwo phase_two, uint64_t* workspace_ask
   if (const aclnnStatus s = phase_one(arguments..., &size, &executor)) return s;
   if (workspace_asked) *workspace_asked = size;
   void* workspace = nullptr;
-  if (size > 0) {
-    EXPECT_EQ(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), 0);
-  }
+  if (size > 0) must(aclrtMalloc(&workspace, size, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
   aclnnStatus status = phase_two(workspace, size, executor, nullptr);
   if (status == 0) status = aclrtSynchronizeStream(nullptr);
-  if (workspace) {
-    EXPECT_EQ(aclrtFree(workspace), 0);
-  }
+  if (workspace) must(aclrtFree(workspace), "aclrtFree");
   return status;
 }
 

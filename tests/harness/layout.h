@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,11 @@ struct View {
   int64_t storage = 0;
 };
 
-enum class Layout { kContiguous, kTransposed, kEverySecond, kOffset, kBroadcast, kNegative };
+enum class Layout { kContiguous, kTransposed, kEverySecond, kOffset, kBroadcast, kNegative, kChannelsLast };
 
 inline const std::vector<Layout>& all_layouts() {
-  static const std::vector<Layout> all{Layout::kContiguous, Layout::kTransposed, Layout::kEverySecond,
-                                       Layout::kOffset,     Layout::kBroadcast,  Layout::kNegative};
+  static const std::vector<Layout> all{Layout::kContiguous, Layout::kTransposed, Layout::kEverySecond, Layout::kOffset,
+                                       Layout::kBroadcast,  Layout::kNegative,   Layout::kChannelsLast};
   return all;
 }
 // An output's elements may not share memory.
@@ -45,17 +46,26 @@ inline std::string name(Layout layout) {
       return "broadcast by zero stride";
     case Layout::kNegative:
       return "negative stride";
+    case Layout::kChannelsLast:
+      return "channels last";
   }
   return "?";
+}
+
+// The dimensions, the innermost first.
+inline std::vector<size_t> order_of(size_t rank, Layout layout) {
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (layout != Layout::kTransposed) std::reverse(order.begin(), order.end());
+  if (layout == Layout::kChannelsLast && rank > 1) std::rotate(order.begin(), order.end() - 2, order.end() - 1);
+  return order;
 }
 
 inline View lay_out(const Sizes& shape, Layout layout) {
   const size_t rank = shape.size();
   View view{Sizes(rank, 1), 0, 1};
   int64_t step = layout == Layout::kEverySecond ? 2 : 1;
-  for (size_t j = 0; j < rank; ++j) {
-    // Transposed: the first dimension is the innermost.
-    const size_t i = layout == Layout::kTransposed ? j : rank - 1 - j;
+  for (const size_t i : order_of(rank, layout)) {
     view.strides[i] = layout == Layout::kBroadcast && i == 0 ? 0 : step;
     if (view.strides[i] != 0) step *= std::max<int64_t>(shape[i], 1);
   }

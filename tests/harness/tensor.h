@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A tensor of a test: the same view over device memory, for the operator, and over host memory, for its reference.
 #pragma once
-#include <gtest/gtest.h>
-
 #include <cstring>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "aclnn/acl_meta.h"
 #include "src/tensor/tensor.h"
 #include "tests/harness/layout.h"
+#include "tests/harness/must.h"
 #include "tests/harness/numbers.h"
 
 namespace descend::test {
@@ -25,7 +24,7 @@ class Tensor {
       : dtype_(dtype), shape_(std::move(shape)), view_(std::move(view)), format_(format) {
     // Elements before and behind the storage, to see what is written outside.
     host_.assign((static_cast<size_t>(view_.storage) + 2 * kMargin) * item(), kPoison);
-    EXPECT_EQ(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+    must(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
     on_device_ = make(device_);
     on_host_ = make(host_.data());
   }
@@ -74,10 +73,10 @@ class Tensor {
     for (int64_t i = 0; i < size(); ++i) set(i, values[(start + static_cast<size_t>(i)) % values.size()]);
   }
   void upload() {
-    EXPECT_EQ(aclrtMemcpy(device_, host_.size(), host_.data(), host_.size(), ACL_MEMCPY_HOST_TO_DEVICE), 0);
+    must(aclrtMemcpy(device_, host_.size(), host_.data(), host_.size(), ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
   }
   void download() {
-    EXPECT_EQ(aclrtMemcpy(host_.data(), host_.size(), device_, host_.size(), ACL_MEMCPY_DEVICE_TO_HOST), 0);
+    must(aclrtMemcpy(host_.data(), host_.size(), device_, host_.size(), ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
   }
 
   // Whether every byte that no element of the view owns is still poison.

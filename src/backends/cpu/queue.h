@@ -3,8 +3,8 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -72,7 +72,7 @@ class Queue {
   std::mutex mutex_;  // guards what follows; never held while a task runs
   std::condition_variable work_;
   std::condition_variable done_;
-  std::deque<Task> tasks_;
+  std::list<Task> tasks_;
   uint64_t pushed_ = 0;
   uint64_t finished_ = 0;
   uint64_t wake_at_ = UINT64_MAX;  // the least of finished_ that somebody waits for

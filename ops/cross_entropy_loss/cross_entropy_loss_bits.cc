@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// The calls of the cross entropy whose bits never change.
+#include "aclnnop/aclnn_cross_entropy_loss.h"
+#include "aclnnop/aclnn_cross_entropy_loss_grad.h"
+#include "src/base/text.h"
+#include "tests/bits/bits.h"
+#include "tests/harness/variable.h"
+
+namespace descend::test {
+namespace {
+
+const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
+constexpr int64_t kIgnored = 1;
+
+struct Case {
+  int64_t rows, classes;
+  DataType dtype = DataType::kFloat;
+  const char* reduction = "mean";
+  double smoothing = 0;
+  bool weighted = false;
+  double zloss = 0;  // lseSquareScaleForZloss; the z-loss's tensors are given when it is not 0
+  DataType target = DataType::kInt64;
+  bool finite = true;
+
+  std::string words() const {
+    return cat(label(dtype, {rows, classes}), " ", reduction, smoothing != 0 ? cat(" smoothing ", smoothing) : "",
+               weighted ? " weighted" : "", zloss != 0 ? " with z-loss" : "", finite ? "" : " at landmarks");
+  }
+  Sizes matrix() const { return {rows, classes}; }
+  Sizes loss() const { return std::string(reduction) == "none" ? Sizes{rows} : Sizes{}; }
+  char* reduction_text() const { return const_cast<char*>(reduction); }  // as the API takes it
+};
+
+aclTensor* weight_of(BitCall& call, const Case& c, Layout layout) {
+  std::vector<double> weights;
+  for (int k = 0; k < 11; ++k) weights.push_back(0.25 + k * 5 % 11 * 0.13);
+  return c.weighted ? call.in(DataType::kFloat, {c.classes}, weights, layout) : nullptr;
+}
+std::vector<double> scores(const Case& c, bool of_gradient) {
+  if (!c.finite)  // few: a row of scores with one that is no number is none
+    return mixed_values(c.dtype, 1, {-58, -59, -80, -87.5, -95, -103.5, -104, 60, 88, 89}, of_gradient ? 4 : 100);
+  std::vector<double> values = finite_values(c.dtype, 1);
+  if (of_gradient)
+    for (double& v : values) v = -std::fabs(v);
+  return values;
+}
+
+void forward(BitCall& call, const Case& c, Way way) {
+  const aclTensor* weight = weight_of(call, c, way.in);
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss,
+           call.in(c.dtype, c.matrix(), scores(c, false), way.in),
+           call.labels(c.target, {c.rows}, c.classes, kIgnored, way.in), weight, c.reduction_text(), kIgnored,
+           c.smoothing, c.zloss, c.zloss != 0, call.out(c.dtype, c.loss(), way.out),
+           call.out(c.dtype, c.matrix(), way.out), call.out(c.dtype, c.loss(), way.out),
+           call.out(c.dtype, {c.rows}, way.out));
+}
+void backward(BitCall& call, const Case& c, Way way) {
+  const aclTensor* weight = weight_of(call, c, way.in);
+  const aclTensor *gradZloss = nullptr, *lse = nullptr;
+  if (c.zloss != 0) {
+    gradZloss = call.in(c.dtype, c.loss(), {0.2, 0.4}, way.in);
+    lse = call.in(c.dtype, {c.rows}, {3.1, -2.2, 0.4, 5.5}, way.in);
+  }
+  call.run(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad,
+           call.in(c.dtype, c.loss(), {0.7, -1.3, 2.5, 1e-3, 40, 0, 6e4}, way.in),
+           call.in(c.dtype, c.matrix(), scores(c, true), way.in),
+           call.labels(c.target, {c.rows}, c.classes, kIgnored, way.in), weight, gradZloss, lse, c.reduction_text(),
+           kIgnored, c.smoothing, c.zloss, call.out(c.dtype, c.matrix(), way.out));
+}
+
+template <class Call> void add(Bits& bits, const char* function, Call run, const Case& c, Way way) {
+  bits.add(cat(function, " ", c.words()), cat("by ", descend::name(c.target), ", ", way.words()), [=](BitCall& call) {
+    const Variable extensions("DESCEND_EXTENSIONS", c.zloss != 0 ? "zloss" : "");
+    const Variable product("DESCEND_SOC", c.target == DataType::kInt32 ? "Ascend950PR_9599" : "Ascend910B1");
+    run(call, c, way);
+  });
+}
+void add(Bits& bits, const Case& c, Way way = {}) {
+  add(bits, "aclnnCrossEntropyLoss", forward, c, way);
+  add(bits, "aclnnCrossEntropyLossGrad", backward, c, way);
+}
+
+[[maybe_unused]] const bool added = add_bits("cross_entropy_loss", [](Bits& bits) {
+  for (DataType t : kFloats) {
+    for (const char* reduction : {"none", "mean", "sum"})
+      for (bool weighted : {false, true})
+        for (double zloss : {0.0, 0.01}) {
+          for (double smoothing : {0.0, 0.1}) add(bits, {19, 53, t, reduction, smoothing, weighted, zloss});
+          add(bits, {70, 10, t, reduction, 0, weighted, zloss});  // rows of few classes
+        }
+    for (bool smooth : {false, true})
+      bits.add(cat("aclnnCrossEntropyLoss ", descend::name(t), " of 1 to 67 and about 512 classes",
+                   smooth ? " smoothing" : ""),
+               "contiguous", [=](BitCall& call) {
+                 for (int64_t classes = 1; classes < 517; classes += classes == 67 ? 443 : 1) {
+                   const Case c{3, classes, t, "sum", smooth ? 0.2 : 0, smooth};
+                   forward(call, c, {});
+                   backward(call, c, {});
+                 }
+               });
+    for (const char* reduction : {"none", "mean"})
+      for (bool smooth : {false, true}) {
+        const double smoothing = smooth ? 0.1 : 0;
+        for (int64_t classes : {29, 600}) {
+          for (const Way& way : all_ways()) add(bits, {13, classes, t, reduction, smoothing, smooth}, way);
+          Case c{13, classes, t, reduction, smoothing, smooth};
+          c.target = DataType::kInt32;
+          add(bits, c);
+        }
+        for (int64_t classes : {11, 83}) {
+          Case c{97, classes, t, reduction, smoothing, smooth};
+          c.finite = false;
+          add(bits, c);
+        }
+      }
+  }
+  // A row that threads share, and more rows than blocks of losses.
+  add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
+  add(bits, {2, 33001, DataType::kBfloat16, "mean"});
+  add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
+});
+
+}  // namespace
+}  // namespace descend::test

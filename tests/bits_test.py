@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The results' bits are those written down in ops/*/*_bits.txt, on every SIMD target of this processor."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from installed import SOURCE, clean_environment
+
+PROGRAM = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_bits"
+
+
+def run(*options):
+    return subprocess.run([PROGRAM, *map(str, options)], env=clean_environment(), capture_output=True, text=True)
+
+
+class Bits(unittest.TestCase):
+    def test_are_those_written_down(self):
+        result = run()
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
+
+    def test_need_no_workspace_and_no_memory_after_the_first_call(self):
+        result = run("--twice", "--targets", "SCALAR")
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    def test_every_operator_has_some(self):
+        for folder in sorted((SOURCE / "ops").iterdir()):
+            digests = (folder / f"{folder.name}_bits.txt").read_text()
+            for header in folder.glob("include/aclnnop/*.h"):
+                for function in re.findall(r"(aclnn\w+)GetWorkspaceSize\(", header.read_text()):
+                    # What works in place gives the bits of what does not.
+                    self.assertIn(f"  {function.replace('Inplace', '')} ", digests)
+
+    def test_another_bit_is_seen(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(SOURCE / "ops", f"{folder}/ops", ignore=lambda _, names: [
+                name for name in names if "." in name and not name.endswith("_bits.txt")])
+            path = pathlib.Path(folder, "ops", "elu", "elu_bits.txt")
+            lines = path.read_text().splitlines()
+            changed = lines[0].translate(str.maketrans("0123456789abcdef", "1032547698badcfe"))[:16] + lines[0][16:]
+            for what, others in [("is", [changed] + lines[1:]), ("not written down", lines[1:]),
+                                 ("no such case", lines + ["0123456789abcdef  aclnnElu of nothing"])]:
+                path.write_text("\n".join(others) + "\n")
+                result = run("--source", folder, "--filter", "aclnnElu ", "--targets", "SCALAR")
+                self.assertEqual(result.returncode, 1, result.stdout)
+                self.assertRegex(result.stdout, f"FAILED aclnnElu .*{what}")
+                self.assertRegex(result.stdout, r"\n[1-9]\d* passed, [1-9]\d* failed\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

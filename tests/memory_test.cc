@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// A process that makes calls for ever stays as large as it is.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "ops/elu/elu.h"
+#include "src/plan/catalog.h"
+#include "tests/harness/call.h"
+#include "tests/harness/samples.h"
+
+namespace descend::test {
+namespace {
+
+int64_t resident_bytes() {
+  int64_t total = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+void make_call(const OperatorEntry& op, const void* params) {
+  uint64_t size = 1;
+  aclOpExecutor* executor = nullptr;
+  must(op.plan(params, &size, &executor), op.text.function.c_str());
+  ASSERT_EQ(size, 0u) << op.text.function;
+  must(run(op.text.function.c_str(), nullptr, 0, executor, nullptr), op.text.function.c_str());
+}
+
+class MemoryOfCalls : public testing::Test {
+  OnDevice on_device_;
+};
+
+// A sanitizer keeps what is freed, to find who uses it.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(MemoryOfCalls, stays_the_same_over_a_million) {
+  struct Call {
+    const OperatorEntry* op;
+    std::shared_ptr<void> params;
+  };
+  Sample sample;
+  std::vector<Call> calls;
+  for (const OperatorEntry& op : catalog()) calls.push_back({&op, samples().at(op.text.function)(sample)});
+  ASSERT_FALSE(calls.empty());
+  int64_t made = 0;
+  const auto make_calls = [&](int64_t count) {
+    for (const int64_t end = made + count; made < end; ++made) {
+      const Call& call = calls[static_cast<size_t>(made) % calls.size()];
+      make_call(*call.op, call.params.get());
+      if (made % 16 != 0) continue;
+      // And now and then one of another shape than the last ones, which is planned anew.
+      Sample other;
+      const Sizes shape{made / 16 % 61 + 1};
+      const Elu::Params params{other.tensor(DataType::kFloat, shape), other.number(1), other.number(1), other.number(1),
+                               other.tensor(DataType::kFloat, shape)};
+      make_call(*find_operator("aclnnElu"), &params);
+    }
+    must(aclrtSynchronizeDevice(), "aclrtSynchronizeDevice");
+  };
+  make_calls(20000);
+  const int64_t before = resident_bytes();
+  make_calls(1000000);
+  EXPECT_LE(resident_bytes() - before, 256 << 10);  // the heap grows by 128 KiB once
+}
+#endif
+
+}  // namespace
+}  // namespace descend::test
