@@ -38,6 +38,11 @@ foreach(page ${op_pages})
   install(FILES ${page} DESTINATION share/doc/descend/ops RENAME ${name}.md)
 endforeach()
 
+foreach(page checker trace)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/docs/${page}.md ${CMAKE_BINARY_DIR}/share/doc/descend/${page}.md SYMBOLIC)
+  install(FILES docs/${page}.md DESTINATION share/doc/descend)
+endforeach()
+
 # Completion, where the shells look for it.
 foreach(place bash:share/bash-completion/completions/descend zsh:share/zsh/site-functions/_descend
         fish:share/fish/vendor_completions.d/descend.fish)

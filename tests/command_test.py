@@ -66,6 +66,8 @@ class Command(unittest.TestCase):
         for mark in ("<!--", "```", "|--", "\x1b"):
             self.assertNotIn(mark, page)
         self.assertEqual(descend("doc", "aclnnFly").returncode, 1)
+        self.assertIn("padding", descend("doc", "DSC-102").stdout)
+        self.assertEqual(descend("doc", "DSC-1").returncode, 1)
 
     def test_colours_on_a_terminal_only(self):
         parent, child = pty.openpty()

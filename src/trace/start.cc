@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Begins the trace when the library is loaded and ends it when the process does.
 #include <pthread.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
@@ -14,7 +13,6 @@ namespace descend {
 namespace {
 
 Trace* the_trace = nullptr;
-pid_t the_process = 0;
 
 bool start() {
   if (std::getenv("DESCEND_TRACE") == nullptr || environment().trace.empty()) return false;
@@ -23,12 +21,10 @@ bool start() {
     log(LogLevel::kError, cat("DESCEND_TRACE: ", environment().trace, " cannot be written"));
     return false;
   }
-  the_process = getpid();
   the_trace = new Trace(file);
   add_observer(the_trace);
-  std::atexit([] {
-    if (getpid() == the_process) the_trace->end();  // a forked child's work is not in the file
-  });
+  pthread_atfork(nullptr, nullptr, [] { the_trace->leave_to_parent(); });
+  std::atexit([] { the_trace->end(); });
   return true;
 }
 

@@ -26,6 +26,9 @@ class Trace final : public Observer {
   void joined(const StreamInfo& stream) override;
   void finalizing() override;
 
+  // In the child of a fork: the file is the parent's, and so may be who holds the lock.
+  void leave_to_parent();
+
   // Writes what is left, and the table to standard error.
   void end();
 

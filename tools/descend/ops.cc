@@ -59,19 +59,35 @@ void print_operators(const std::string& soc, bool json) {
   std::cout << table(rows);
 }
 
+std::string read(const std::filesystem::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
 // The page that has the operator's table between its marks.
 std::string page_of(const std::string& function) {
   const auto folder = prefix() / "share" / "doc" / "descend" / "ops";
   std::error_code none;
   for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
-    std::stringstream text;
-    text << std::ifstream(file.path()).rdbuf();
-    if (text.str().find("<!-- table:" + function + " -->") != std::string::npos) return text.str();
+    const std::string text = read(file.path());
+    if (text.find("<!-- table:" + function + " -->") != std::string::npos) return text;
   }
   return "";
 }
 
+// The section of the checker's guide on a finding, such as DSC-102.
+void print_finding(Command& command, const std::string& id) {
+  const std::string guide = read(prefix() / "share" / "doc" / "descend" / "checker.md");
+  const size_t begin = guide.find("\n### " + id + "\n");
+  if (begin == std::string::npos) return fail(command, "no finding is called " + id);
+  const std::string section = guide.substr(begin + 1, guide.find("\n### ", begin + 1) - begin);
+  if (command.json) return print(Json{{"id", id}, {"page", section}});
+  std::cout << rendered(section);
+}
+
 void print_page(Command& command, const std::string& function) {
+  if (function.starts_with("DSC-")) return print_finding(command, function);
   const OperatorEntry* entry = find_operator(function);
   if (entry == nullptr) return fail(command, "no operator is called " + function + "; `descend ops` lists them");
   const std::string page = page_of(function);
@@ -96,10 +112,13 @@ void add_ops(Command& command) {
 }
 
 void add_doc(Command& command) {
-  CLI::App* doc = command.app.add_subcommand("doc", "Show an operator's page");
+  CLI::App* doc = command.app.add_subcommand("doc", "Show an operator's page, or a finding's");
   const auto function = std::make_shared<std::string>();
-  doc->add_option("function", *function, "The operator, such as aclnnElu")->required()->type_name("FUNCTION");
-  doc->footer("Examples:\n  descend doc aclnnEluBackward | less -R\n  descend doc aclnnElu --json");
+  doc->add_option("function", *function, "The operator, such as aclnnElu, or the finding, such as DSC-102")
+      ->required()
+      ->type_name("FUNCTION");
+  doc->footer(
+      "Examples:\n  descend doc aclnnEluBackward | less -R\n  descend doc aclnnElu --json\n  descend doc DSC-102");
   doc->callback([&command, function] { print_page(command, *function); });
 }
 
