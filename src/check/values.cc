@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "src/check/values.h"
 
+#include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "src/backends/cpu/parallel.h"
@@ -14,18 +14,22 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
-// Numbers whose exponent is all ones are infinities and NaN.
-template <class Bits, Bits exponent> bool any_not_finite(const std::byte* from, size_t bytes) {
-  constexpr size_t kAtOnce = 1024;
-  Bits values[kAtOnce];
-  for (size_t at = 0; at < bytes; at += sizeof values) {
-    const size_t n = std::min(sizeof values, bytes - at) / sizeof(Bits);
-    std::memcpy(values, from + at, n * sizeof(Bits));
-    Bits found = 0;
-    for (size_t i = 0; i < n; ++i) found |= static_cast<Bits>((values[i] & exponent) == exponent);
-    if (found) return true;
-  }
-  return false;
+// Numbers whose exponent is all ones are infinities and NaN: without their sign the largest of all.
+template <class Bits, Bits infinity> bool any_not_finite(const std::byte* from, size_t bytes) {
+  constexpr size_t kLanes = 128 / sizeof(Bits);  // a few vectors of any machine
+  Bits largest[kLanes] = {};
+  const auto look = [&](const std::byte* at, size_t n) {
+    Bits values[kLanes] = {};
+    std::memcpy(values, at, n);
+    for (size_t i = 0; i < kLanes; ++i) {
+      const auto magnitude = static_cast<Bits>(values[i] & static_cast<Bits>(~Bits{0} >> 1));
+      largest[i] = largest[i] > magnitude ? largest[i] : magnitude;
+    }
+  };
+  size_t at = 0;
+  for (; at + sizeof largest <= bytes; at += sizeof largest) look(from + at, sizeof largest);
+  if (at < bytes) look(from + at, bytes - at);
+  return *std::max_element(largest, largest + kLanes) >= infinity;
 }
 
 bool any_not_finite(DataType dtype, const std::byte* from, size_t bytes) {

@@ -5,10 +5,9 @@
 int main(void) {
   start();
   const float scores[2][3] = {{0, 1, 2}, {2, 1, 0}}, weights[3] = {1, 1, 1};
-  const float wrong[2] = {0, 0};
-  const int64_t right[2] = {0, 1}, matrix[2] = {2, 3};
-  void* target =
-      device_copy(WRONG_OR_RIGHT((const void*)wrong, (const void*)right), WRONG_OR_RIGHT(sizeof wrong, sizeof right));
+  const WRONG_OR_RIGHT(float, int64_t) targets[2] = {0, 1};
+  const int64_t matrix[2] = {2, 3};
+  void* target = device_copy(targets, sizeof targets);
   void *self = device_copy(scores, sizeof scores), *weight = device_copy(weights, sizeof weights);
   void *loss = device_copy(NULL, sizeof(float)), *total = device_copy(NULL, sizeof(float));
   aclTensor *s = tensor(self, ACL_FLOAT, 2, matrix), *t = vector(target, ACL_INT64, 2),
