@@ -56,7 +56,8 @@ void Limit::run() const {
       auto* to = static_cast<std::byte*>(to_) + w;
       std::memcpy(to, from, copied);
       if (reads > copied) sink.fetch_xor(add_up(from + copied, reads - copied), std::memory_order_relaxed);
-      if (writes > copied) std::memset(to + copied, 0, writes - copied);
+      // Not with zeros, for which Arm has an instruction that no other result can use.
+      if (writes > copied) std::memset(to + copied, 1, writes - copied);
     }
   });
 }

@@ -14,8 +14,9 @@ from installed import SOURCE, clean_environment
 PROGRAM = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_bits"
 
 
-def run(*options):
-    return subprocess.run([PROGRAM, *map(str, options)], env=clean_environment(), capture_output=True, text=True)
+def run(*options, **variables):
+    return subprocess.run([PROGRAM, *map(str, options)], env=clean_environment(**variables), capture_output=True,
+                          text=True)
 
 
 class Bits(unittest.TestCase):
@@ -23,6 +24,11 @@ class Bits(unittest.TestCase):
         result = run()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
+
+    def test_do_not_depend_on_the_number_of_threads(self):
+        for threads in ("1", "2", "3", "7"):
+            result = run("--targets", "SCALAR", DESCEND_THREADS=threads)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_need_no_workspace_and_no_memory_after_the_first_call(self):
         result = run("--twice", "--targets", "SCALAR")

@@ -62,7 +62,7 @@ void backward(BitCall& call, const Case& c, Way way) {
     lse = call.in(c.dtype, {c.rows}, {3.1, -2.2, 0.4, 5.5}, way.in);
   }
   call.run(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad,
-           call.in(c.dtype, c.loss(), {0.7, -1.3, 2.5, 1e-3, 40, 0, 6e4}, way.in),
+           call.in(c.dtype, c.loss(), {0.7, -1.3, 2.5, 1e-3, 40, 0, 1e-20, 3e13}, way.in),
            call.in(c.dtype, c.matrix(), scores(c, true), way.in),
            call.labels(c.target, {c.rows}, c.classes, kIgnored, way.in), weight, gradZloss, lse, c.reduction_text(),
            kIgnored, c.smoothing, c.zloss, call.out(c.dtype, c.matrix(), way.out));
@@ -117,6 +117,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   // A row that threads share, and more rows than blocks of losses.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});
+  add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
 });
 

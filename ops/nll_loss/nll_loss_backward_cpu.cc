@@ -2,10 +2,11 @@
 // The gradient of the negative log likelihood loss on the CPU.
 //
 // The gradient at a position is one number, in one of its classes.  It is computed once, as an element of out.  Then
-// out is written, each element once: along positions where those are neighbours (NCHW), each class's plane by
-// comparing, or along classes, zeros around the gradient.  The number is -((gradOutput / totalWeight) * weight) in
-// double for the mean, where no step overflows or loses what the last rounding would show, and otherwise one product,
-// as in the loss.
+// out is written in blocks of positions and classes that stay in the cache: zeros, then the gradients among them. Where
+// neighbours in memory are positions and the classes few (NCHW), gradients are that dense that comparing is cheaper:
+// each class's plane is written by asking each position whether it is its class.  The number is -((gradOutput /
+// totalWeight) * weight) in double for the mean, where no step overflows or loses what the last rounding would show,
+// and otherwise one product, as in the loss.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/nll_loss/nll_loss_backward_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -20,7 +21,8 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
-inline constexpr int64_t kMostClasses = 65535;           // and at most: numbered in 16 bits, with one number left
+inline constexpr int64_t kMostClasses = 65536;           // and at most
+inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -120,92 +122,55 @@ class Gradients {
   HWY_ALIGN std::byte table_[kTile * kLargest];
 };
 
-// The value in those lanes whose number is `c`.
-template <class D, class V> HWY_INLINE V gradient_where(D d, V number, V value, hn::TFromD<D> c) {
-  return hn::IfThenElseZero(hn::Eq(number, hn::Set(d, c)), value);
+// Positions and classes of out that are written together.
+template <class Bits> struct Block {
+  Bits* out;  // the first position's first class, of this block or not
+  int64_t positions, step;
+  int64_t first_class, end_class, class_stride;
+};
+
+template <class Bits> void write_zeros(const Block<Bits>& block) {
+  Axis inner{block.end_class - block.first_class, block.class_stride, 1}, outer{block.positions, block.step, 1};
+  if (detail::magnitude(outer.stride) < detail::magnitude(inner.stride)) std::swap(inner, outer);
+  if (inner.stride == 1 && outer.stride == inner.extent) inner.extent *= outer.extent, outer.extent = 1;
+  Bits* run = block.out + block.first_class * block.class_stride;
+  for (int64_t i = 0; i < outer.extent; ++i, run += outer.stride) {
+    if (inner.stride == 1)
+      std::memset(static_cast<void*>(run), 0, static_cast<size_t>(inner.extent) * sizeof(Bits));
+    else
+      for (int64_t j = 0; j < inner.extent; ++j) run[j * inner.stride] = Bits{};
+  }
+}
+template <class Bits> void write_values(const Block<Bits>& block, const int64_t* index, const Bits* value) {
+  const uint64_t classes = static_cast<uint64_t>(block.end_class - block.first_class);
+  Bits* out = block.out;
+  for (int64_t i = 0; i < block.positions; ++i, out += block.step)
+    if (static_cast<uint64_t>(index[i] - block.first_class) < classes) out[index[i] * block.class_stride] = value[i];
 }
 
-// `planes` classes from c on of n neighbouring positions; out is class c's.
-template <int planes, class Bits>
-void write_planes(const Bits* number, const Bits* value, int64_t n, int64_t c, int64_t class_stride, Bits* out) {
+// All of the classes of neighbouring positions, class by class.
+template <class Bits> void write_planes(const Block<Bits>& block, const int64_t* index, const Bits* value) {
   const hn::ScalableTag<Bits> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto numbers = hn::LoadU(d, number + i), values = hn::LoadU(d, value + i);
-    Bits* to = out + i;
-    for (int k = 0; k < planes; ++k, to += class_stride)
-      hn::StoreU(gradient_where(d, numbers, values, static_cast<Bits>(c + k)), d, to);
-  }
-  for (int k = 0; k < planes; ++k)
-    for (int64_t j = i; j < n; ++j)
-      out[k * class_stride + j] = number[j] == static_cast<Bits>(c + k) ? value[j] : Bits{0};
-}
-
-// Classes [begin, end) of n positions, `step` elements apart from `out` on: class by class.
-template <class Bits>
-void write_by_class(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
-                    int64_t class_stride, Bits* out) {
-  out += begin * class_stride;
-  const int64_t classes = end - begin;
-  if constexpr (std::is_integral_v<Bits>) {
-    if (step == 1) {
-      constexpr Bits kNone = std::numeric_limits<Bits>::max();  // no class of the block: kMostClasses
-      HWY_ALIGN Bits number[kTile];
-      for (int64_t i = 0; i < n; ++i)
-        number[i] = begin <= index[i] && index[i] < end ? static_cast<Bits>(index[i] - begin) : kNone;
-      int64_t c = 0;
-      for (; c + 4 <= classes; c += 4) write_planes<4>(number, value, n, c, class_stride, out + c * class_stride);
-      for (; c < classes; ++c) write_planes<1>(number, value, n, c, class_stride, out + c * class_stride);
-      return;
-    }
-  }
-  for (int64_t c = 0; c < classes; ++c)
-    for (int64_t i = 0; i < n; ++i) out[c * class_stride + i * step] = index[i] == begin + c ? value[i] : Bits{};
-}
-
-// n zeros, `stride` elements apart.
-template <class Bits> HWY_INLINE void write_zeros(Bits* out, int64_t stride, int64_t n) {
-  constexpr int64_t kShort = 16;
-  if (stride == 1 && n >= kShort) {
-    std::memset(static_cast<void*>(out), 0, static_cast<size_t>(n) * sizeof(Bits));
-  } else {
-    for (int64_t c = 0; c < n; ++c) out[c * stride] = Bits{};
+  const int64_t n = block.positions, lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN Bits number[kTile];
+  for (int64_t i = 0; i < n; ++i) number[i] = static_cast<Bits>(index[i]);
+  Bits* out = block.out;
+  for (int64_t c = 0; c < block.end_class; ++c, out += block.class_stride) {
+    const auto wanted = hn::Set(d, static_cast<Bits>(c));
+    int64_t i = 0;
+    for (; i + lanes <= n; i += lanes)
+      hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::LoadU(d, number + i), wanted), hn::LoadU(d, value + i)), d, out + i);
+    for (; i < n; ++i) out[i] = index[i] == c ? value[i] : Bits{0};
   }
 }
 
-// All of the few classes of n positions that lie one behind the other, by comparing.  The last vector of a position may
-// reach into the next one, which is written after it.
-template <class Bits>
-void write_short_rows(const int64_t* index, const Bits* value, int64_t n, int64_t classes, Bits* out) {
-  const hn::ScalableTag<Bits> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), reach = (classes + lanes - 1) / lanes * lanes;
-  int64_t i = 0;
-  for (; i * classes + reach <= n * classes; ++i, out += classes) {
-    const auto number = hn::Set(d, static_cast<Bits>(index[i])), gradient = hn::Set(d, value[i]);
-    for (int64_t c = 0; c < classes; c += lanes)
-      hn::StoreU(hn::IfThenElseZero(hn::Eq(hn::Iota(d, static_cast<Bits>(c)), number), gradient), d, out + c);
-  }
-  for (; i < n; ++i, out += classes)
-    for (int64_t c = 0; c < classes; ++c) out[c] = c == index[i] ? value[i] : Bits{};
-}
-
-// The same position by position: zeros, the gradient, zeros.
-template <class Bits>
-void write_by_position(const int64_t* index, const Bits* value, int64_t n, int64_t step, int64_t begin, int64_t end,
-                       int64_t class_stride, Bits* out) {
-  constexpr int64_t kFew = 64;
+template <class Bits> void write_block(const Block<Bits>& block, const int64_t* index, const Bits* value, bool far) {
+  constexpr int64_t kFew = 32;
   if constexpr (std::is_integral_v<Bits>)
-    if (class_stride == 1 && begin == 0 && end == step && end <= kFew)
-      return write_short_rows(index, value, n, end, out);
-  for (int64_t i = 0; i < n; ++i, out += step) {
-    const bool here = begin <= index[i] && index[i] < end;
-    const int64_t at = here ? index[i] : end;
-    write_zeros(out + begin * class_stride, class_stride, at - begin);
-    if (!here) continue;
-    out[at * class_stride] = value[i];
-    write_zeros(out + (at + 1) * class_stride, class_stride, end - at - 1);
-  }
+    if (far && block.step == 1 && block.class_stride != 1 && block.first_class == 0 && block.end_class <= kFew)
+      return write_planes(block, index, value);
+  write_zeros(block);
+  write_values(block, index, value);
 }
 
 // out, cut into tiles of positions and blocks of classes.
@@ -241,6 +206,7 @@ class Cut {
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
   const Cut cut(a);
+  const bool far = a.points.points() * a.classes.count * static_cast<int64_t>(sizeof(Bits)) > kInCache;
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
     int64_t index[kTile];
     HWY_ALIGN Bits value[kTile];
@@ -253,10 +219,13 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
       }
       int64_t done = 0;
       for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
-        (cut.by_class ? write_by_class<Bits> : write_by_position<Bits>)(index + done, value + done, count, step,
-                                                                        cut.first_class(unit), cut.end_class(unit),
-                                                                        a.class_stride,
-                                                                        static_cast<Bits*>(data[0]) + element);
+        const Block<Bits> block{static_cast<Bits*>(data[0]) + element,
+                                count,
+                                step,
+                                cut.first_class(unit),
+                                cut.end_class(unit),
+                                a.class_stride};
+        write_block(block, index + done, value + done, far);
         done += count;
       });
     }

@@ -91,6 +91,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   for (int64_t reduction : {kMean, kSum}) {
     for (const Way& way : {Way{}, Way{Layout::kChannelsLast, Layout::kChannelsLast}})
       add(bits, {{2, 3, 131, 269}, DataType::kFloat, DataType::kUint8, DataType::kFloat, reduction, true}, way);
+    add(bits, {{50, 2000}, DataType::kFloat, DataType::kInt64, DataType::kFloat, reduction, true});
     add(bits, {{3, 66000}, DataType::kFloat16, DataType::kInt32, DataType::kFloat16, reduction, true});
   }
 });

@@ -50,24 +50,6 @@ template <class Bits> class Weights {
   bool line_;
 };
 
-// Calls body(element, count) for each run of the points [first, first + n): `count` points whose steps are the strides
-// of the innermost dimension, operand k's from element[k] elements after its first.
-template <int N, class Body> void for_each_row(const Iteration<N>& points, int64_t first, int64_t n, const Body& body) {
-  int64_t element[N] = {};
-  if (points.rank == 0) return body(element, n);
-  const int last = points.rank - 1;
-  while (n > 0) {
-    int64_t rest = first, count = n;
-    for (int i = last; i >= 0; --i) {
-      const int64_t at = i == 0 ? rest : rest % points.extent[i];
-      if (i == last) count = std::min(n, points.extent[i] - at);
-      for (int k = 0; k < N; ++k) element[k] = (i == last ? 0 : element[k]) + at * points.stride[k][i];
-      if (i != 0) rest /= points.extent[i];
-    }
-    body(element, count);
-    first += count, n -= count;
-  }
-}
 template <int N> int64_t innermost_stride(const Iteration<N>& points, int k) {
   return points.rank > 0 ? points.stride[k][points.rank - 1] : 0;
 }

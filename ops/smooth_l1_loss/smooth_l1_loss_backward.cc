@@ -38,14 +38,22 @@ const Spec<SmoothL1LossBackward::Params>& SmoothL1LossBackward::spec() {
 
 void SmoothL1LossBackward::plan(const Params& p, Planner& planner) {
   if (size_of(*p.gradInput) == 0) return;
-  const std::array tensors{p.gradInput, p.gradOut, p.self, p.target};
+  const DataType rounded = smooth_l1_promotion(*p.gradOut, *p.self, *p.target);
   const int64_t elements = *count(*broadcast_of(*p.self, *p.target));
+  const double divisor = p.reduction == kSmoothL1Mean ? static_cast<double>(elements) : 1.0;
+  if (size_of(*p.gradOut) == 1) {
+    planner.launch(kSmoothL1LossBackwardOfOne,
+                   {.points = iterate<3>({p.gradInput, p.self, p.target}),
+                    .gradOut = p.gradOut->dtype,
+                    .rounded = rounded,
+                    .beta = p.beta,
+                    .divisor = divisor},
+                   std::array{p.gradInput, p.self, p.target, p.gradOut});
+    return;
+  }
+  const std::array tensors{p.gradInput, p.gradOut, p.self, p.target};
   planner.launch(kSmoothL1LossBackward,
-                 {.points = iterate<4>(tensors),
-                  .rounded = smooth_l1_promotion(*p.gradOut, *p.self, *p.target),
-                  .beta = p.beta,
-                  .divisor = p.reduction == kSmoothL1Mean ? static_cast<double>(elements) : 1.0},
-                 tensors);
+                 {.points = iterate<4>(tensors), .rounded = rounded, .beta = p.beta, .divisor = divisor}, tensors);
 }
 
 }  // namespace descend

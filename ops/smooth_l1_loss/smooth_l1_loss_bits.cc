@@ -33,8 +33,10 @@ struct Case {
   int64_t reduction = kNone;
   float beta = 1;
   bool finite = false;  // sums of anything else are mostly NaN
+  bool large = false;   // and losses that float does not hold
 
   std::vector<double> values(DataType dtype, uint64_t seed) const {
+    if (large) return {3e38, 1, -3e38, 2.5, -0.75, static_cast<double>(seed), -3e38};
     if (finite) return finite_values(dtype, seed);
     // Pairs that are almost the same: their differences are subnormal, or their slopes are.
     return mixed_values(dtype, seed, {1e-19, -1e-19, 1e-25, 3e38, -3e38, 0.11, 2, 30});
@@ -94,6 +96,11 @@ void add(Bits& bits, const std::string& words, const Case& c, Way way = {}) {
       for (const Way& way : {Way{}, Way{Layout::kTransposed, Layout::kTransposed}})
         add(bits, label(t, {191, 367}) + words_of(reduction), c, way);
     }
+  for (DataType t : {DataType::kFloat, DataType::kBfloat16}) {
+    Case c{t, t, DataType::kDouble, {{}, {5, 307}, {307}, {5, 307}}, kMean};
+    c.large = true;
+    add(bits, label(t, {5, 307}) + " of large numbers to DOUBLE, mean", c);
+  }
   for (DataType self : kFloats)
     for (DataType target : kFloats)
       for (DataType result : kOutputs)

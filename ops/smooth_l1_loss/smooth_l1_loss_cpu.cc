@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The smooth L1 loss on the CPU.
 //
-// Sums, and elements with an unusual beta, are computed in double: no difference of two floats overflows there, no
-// product of the three factors leaves its range, and the reciprocal of beta and the count stands for two divisions.
-// With a usual beta float is enough for the 2 ulp of the page, if that reciprocal is kept as the sum of two floats.
+// The loss of FLOAT is computed in double: no difference of two floats overflows there, and what the difference loses,
+// which squaring would double, is nothing.  Of FLOAT16 and BF16 float holds enough.
+//
+// So it does of the gradient, which does not square, if gradOut / (beta * count) is kept as the sum of two floats.
+// Numbers that float may not hold (an unusual beta, gradOut or slope) are left to double.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/smooth_l1_loss/smooth_l1_loss_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -18,42 +20,33 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
+// With c the distance up to beta, c * (distance - c / 2) / beta is the square near the target and the line far from it.
+template <class D, class V> HWY_INLINE V up_to_beta(D d, V distance, double beta) {
+  return at_most(d, static_cast<hn::TFromD<D>>(beta), distance);
+}
+template <class D, class V> HWY_INLINE V less_half(D d, V distance, V c) {
+  return negative_mul_add(d, c, hn::Set(d, hn::TFromD<D>{0.5}), distance);
+}
 struct Loss {
-  double beta;
-  double square;  // 0.5 / beta; of no use when beta is 0, for then nothing is below it
+  double beta, scale;
 
-  explicit Loss(float b) : beta(b), square(0.5 / beta) {}
+  // A beta of 0 is one below every distance there is.
+  explicit Loss(float b) : beta(b > 0 ? double{b} : 0x1p-500), scale(1 / beta) {}
 
   template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
-    const V distance = hn::Abs(hn::Sub(self, target));
-    const V near = hn::Mul(hn::Mul(distance, distance), hn::Set(d, square));
-    const V far = hn::Sub(distance, hn::Set(d, 0.5 * beta));
-    return hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), near, far);
+    const V distance = hn::Abs(hn::Sub(self, target)), c = up_to_beta(d, distance, beta);
+    return hn::Mul(hn::Mul(c, hn::Set(d, static_cast<hn::TFromD<D>>(scale))), less_half(d, distance, c));
   }
 };
+// Adds the loss to a sum, or beta times the loss, which in double is never too small or too large.
+template <bool times_beta> struct AddLoss {
+  Loss loss;
 
-// A double as the sum of two floats.
-struct TwoFloats {
-  float high, low;
-  explicit TwoFloats(double x) : high(static_cast<float>(x)), low(static_cast<float>(x - double{high})) {}
-};
-template <class D, class V> HWY_INLINE V times(D d, V v, const TwoFloats& factor) {
-  return mul_add(d, v, hn::Set(d, factor.high), hn::Mul(v, hn::Set(d, factor.low)));
-}
-bool usual(double x) { return x >= 0x1p-20 && x <= 0x1p20; }
-
-struct QuickLoss {
-  TwoFloats square;  // 0.5 / beta
-  float beta;
-
-  explicit QuickLoss(float b) : square(0.5 / double{b}), beta(b) {}
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
-    V low;  // what the difference lacks: squaring would double it
-    const V x = two_sum(d, self, hn::Neg(target), low), distance = hn::Abs(x), slope = times(d, x, square);
-    const V near = mul_add(d, slope, hn::Add(low, low), hn::Mul(slope, x));
-    const V far = hn::Sub(distance, hn::Set(d, 0.5f * beta));
-    return hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), near, far);
+  template <class D, class V> HWY_INLINE V operator()(D d, V sum, V self, V target) const {
+    const V distance = hn::Abs(hn::Sub(self, target)), c = up_to_beta(d, distance, loss.beta);
+    const V rest = less_half(d, distance, c);
+    if constexpr (times_beta) return mul_add(d, c, rest, sum);
+    return mul_add(d, hn::Mul(c, hn::Set(d, static_cast<hn::TFromD<D>>(loss.scale))), rest, sum);
   }
 };
 
@@ -72,36 +65,56 @@ struct Gradient {
     return hn::Mul(gradOut, slope);
   }
 };
+struct GradientOfOne {
+  Gradient gradient;
+  double gradOut;
 
-// The slope at x: that of beta is that of any larger x.
-struct QuickSlope {
-  TwoFloats near;
+  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
+    return gradient(d, hn::Set(d, gradOut), self, target);
+  }
+};
+
+// A double as the sum of two floats.
+struct TwoFloats {
+  float high, low;
+  explicit TwoFloats(double x) : high(static_cast<float>(x)), low(static_cast<float>(x - double{high})) {}
+};
+template <class D, class V> HWY_INLINE V times(D d, V v, const TwoFloats& factor) {
+  return mul_add(d, v, hn::Set(d, factor.high), hn::Mul(v, hn::Set(d, factor.low)));
+}
+template <class D, class V> HWY_INLINE V times(D d, V v, float factor) { return hn::Mul(v, hn::Set(d, factor)); }
+
+// x / beta * factor, or what it is at beta: that is the slope of any larger x.
+template <class Factor> struct QuickSlope {
+  Factor factor;
   float beta;
 
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    const V most = hn::Set(d, beta), least = hn::Set(d, -beta);
-    const V below = hn::IfThenElse(hn::Lt(most, x), most, x);  // NaN stays
-    return times(d, hn::IfThenElse(hn::Lt(below, least), least, below), near);
+  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
+    return times(d, clamp(d, hn::Sub(self, target), -beta, beta), factor);
   }
 };
-// FLOAT16 numbers differ by 2^-24 if they differ.
-struct QuickGradientOfFloat16 {
-  QuickSlope slope;
+
+// Of the half types: gradOut * 2^-16 is exact, and a slope times 2^16 nowhere too small for float.
+struct QuickGradientOfHalves {
+  QuickSlope<float> slope;
+
+  QuickGradientOfHalves(const Gradient& g, float beta) : slope{static_cast<float>(g.near * 0x1p16), beta} {}
 
   template <class D, class V> HWY_INLINE V operator()(D d, V gradOut, V self, V target) const {
-    return hn::Mul(gradOut, slope(d, hn::Sub(self, target)));
+    return hn::Mul(hn::Mul(gradOut, hn::Set(d, 0x1p-16f)), slope(d, self, target));
   }
 };
-// Other numbers may be so near that the slope is subnormal, and gradOut so large that it counts.
-struct QuickGradient {
-  QuickSlope slope;
+// Numbers may be so near that the slope is subnormal, and gradOut so large that it counts.
+template <class Factor> struct QuickGradient {
+  QuickSlope<Factor> slope;
   Gradient careful;
   static constexpr bool kHasQuick = true;
 
   template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOut, V self, V target) const {
-    const V x = hn::Sub(self, target), distance = hn::Abs(x);
-    rare = hn::And(hn::Lt(distance, hn::Set(d, 0x1p-60f)), hn::Gt(distance, hn::Zero(d)));
-    return hn::Mul(gradOut, slope(d, x));
+    const hn::RebindToUnsigned<D> u32;  // the bits of a distance, less one: 0 is not among the small ones
+    const auto distance = hn::Sub(hn::BitCast(u32, hn::Abs(hn::Sub(self, target))), hn::Set(u32, 1));
+    rare = hn::RebindMask(d, hn::Lt(distance, hn::Set(u32, 0x21800000)));  // 2^-60
+    return hn::Mul(gradOut, slope(d, self, target));
   }
   template <class D, class V> V operator()(D d, V gradOut, V self, V target) const {
     auto rare = hn::FirstN(d, 0);
@@ -110,26 +123,45 @@ struct QuickGradient {
   }
 };
 
+bool usual(double x) { return x >= 0x1p-20 && x <= 0x1p20; }
+bool is_half(DataType dtype) { return dtype != DataType::kFloat; }
+
 void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
-  if (usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, QuickLoss(a.beta));
-  elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{Loss(a.beta)});
+  const Loss loss(a.beta);
+  if (is_half(a.rounded) && usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, loss);
+  elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{loss});
 }
 
 void SmoothL1LossTotalCpu(const SmoothL1LossTotalArgs& a, void* const* data) {
-  const double total =
-      usual(a.beta) ? sum(a.points, data, Loss(a.beta), QuickLoss(a.beta)) : sum(a.points, data, Loss(a.beta));
+  const Loss loss(a.beta);
+  const double total = is_half(a.rounded) && usual(a.beta)
+                           ? sum<float>(a.points, data, AddLoss<false>{loss})
+                           : loss.scale * sum<double>(a.points, data, AddLoss<true>{loss});
   const double count = static_cast<double>(a.points.points());
   store_number(a.mean ? total / count : total, a.rounded, a.result, data[2]);
 }
 
 void SmoothL1LossBackwardCpu(const SmoothL1LossBackwardArgs& a, void* const* data) {
   const Gradient gradient(a.beta, a.divisor);
-  if (!usual(a.beta) || a.divisor > 0x1p40)
+  if (!usual(a.beta) || a.divisor != 1)
     return elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient});
-  const QuickSlope slope{TwoFloats(gradient.near), a.beta};
-  if (a.rounded == DataType::kFloat16)
-    return elementwise<float>(a.points, data, a.rounded, QuickGradientOfFloat16{slope});
-  elementwise<float>(a.points, data, a.rounded, QuickGradient{slope, gradient});
+  if (is_half(a.rounded)) return elementwise<float>(a.points, data, a.rounded, QuickGradientOfHalves(gradient, a.beta));
+  const TwoFloats near(gradient.near);
+  if (near.low == 0)  // as for beta = 1; the bits are the same
+    return elementwise<float>(a.points, data, a.rounded, QuickGradient<float>{{near.high, a.beta}, gradient});
+  elementwise<float>(a.points, data, a.rounded, QuickGradient<TwoFloats>{{near, a.beta}, gradient});
+}
+
+void SmoothL1LossBackwardOfOneCpu(const SmoothL1LossBackwardOfOneArgs& a, void* const* data) {
+  const Gradient gradient(a.beta, a.divisor);
+  double gradOut;
+  loader<double>(a.gradOut)(data[3], 1, &gradOut);
+  const double factor = gradOut * gradient.near, size = std::fabs(factor);
+  if (!usual(a.beta) || !(size == 0 || (size >= 0x1p-100 && size <= 0x1p100)))
+    return elementwise<float>(a.points, data, a.rounded, InDouble<GradientOfOne>{{gradient, gradOut}});
+  if (is_half(a.rounded))
+    return elementwise<float>(a.points, data, a.rounded, QuickSlope<float>{static_cast<float>(factor), a.beta});
+  elementwise<float>(a.points, data, a.rounded, QuickSlope<TwoFloats>{TwoFloats(factor), a.beta});
 }
 
 }  // namespace HWY_NAMESPACE
@@ -143,6 +175,7 @@ namespace {
 HWY_EXPORT(SmoothL1LossCpu);
 HWY_EXPORT(SmoothL1LossTotalCpu);
 HWY_EXPORT(SmoothL1LossBackwardCpu);
+HWY_EXPORT(SmoothL1LossBackwardOfOneCpu);
 
 Status smooth_l1_loss(const SmoothL1LossArgs& a, void* const* data, Launch&) {
   HWY_DYNAMIC_DISPATCH(SmoothL1LossCpu)(a, data);
@@ -156,9 +189,14 @@ Status smooth_l1_loss_backward(const SmoothL1LossBackwardArgs& a, void* const* d
   HWY_DYNAMIC_DISPATCH(SmoothL1LossBackwardCpu)(a, data);
   return {};
 }
-[[maybe_unused]] const bool registered[] = {cpu_kernels().add(kSmoothL1Loss, smooth_l1_loss),
-                                            cpu_kernels().add(kSmoothL1LossTotal, smooth_l1_loss_total),
-                                            cpu_kernels().add(kSmoothL1LossBackward, smooth_l1_loss_backward)};
+Status smooth_l1_loss_backward_of_one(const SmoothL1LossBackwardOfOneArgs& a, void* const* data, Launch&) {
+  HWY_DYNAMIC_DISPATCH(SmoothL1LossBackwardOfOneCpu)(a, data);
+  return {};
+}
+[[maybe_unused]] const bool registered[] = {
+    cpu_kernels().add(kSmoothL1Loss, smooth_l1_loss), cpu_kernels().add(kSmoothL1LossTotal, smooth_l1_loss_total),
+    cpu_kernels().add(kSmoothL1LossBackward, smooth_l1_loss_backward),
+    cpu_kernels().add(kSmoothL1LossBackwardOfOne, smooth_l1_loss_backward_of_one)};
 
 }  // namespace
 }  // namespace descend

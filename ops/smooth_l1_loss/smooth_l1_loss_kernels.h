@@ -30,4 +30,13 @@ struct SmoothL1LossBackwardArgs {
 };
 inline constexpr Kernel<SmoothL1LossBackwardArgs> kSmoothL1LossBackward{"smooth_l1_loss_backward"};
 
+struct SmoothL1LossBackwardOfOneArgs {
+  Iteration<3> points;  // gradInput, self, target
+  DataType gradOut;     // dtype of the fourth operand, one element
+  DataType rounded;
+  float beta;
+  double divisor;
+};
+inline constexpr Kernel<SmoothL1LossBackwardOfOneArgs> kSmoothL1LossBackwardOfOne{"smooth_l1_loss_backward_of_one"};
+
 }  // namespace descend

@@ -74,7 +74,9 @@ HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height,
     store_two(a, b, d, to + i);
   }
   i = sum_neighbour_vectors<k>(d, from, depth, height, i, n, to);
+#if HWY_TARGET != HWY_SVE_256  // where Highway 1.0.3's ConcatEven and ConcatOdd take any vector for a full one
   i = sum_neighbour_vectors<k>(hn::CappedTag<T, 16 / sizeof(T)>(), from, depth, height, i, n, to);
+#endif
   for (; i < n; ++i) {
     T sum = 0;
     for (int64_t z = 0; z < depth.count; ++z)
@@ -207,15 +209,16 @@ template <class T, class Element> class Gradient {
 
   void operator()() const {
     const bool along_channels = a_.output.stride[kChannel] == 1 && upsample_channels_inside(a_.output);
-    const UpsampleBlocks blocks(a_.input, along_channels ? std::min<int64_t>(a_.input.size[kChannel], kTile / 2) : 1);
+    const int64_t channels = along_channels ? std::min<int64_t>(a_.input.size[kChannel], kTile / 2) : 1;
+    const UpsampleBlocks blocks(a_.input, {.channels = channels,
+                                           .height = std::max<int64_t>(1, kTile / (channels * a_.input.size[kWidth])),
+                                           .width = kTile / channels});
     const int step = neighbours();
     blocks.in_parallel(upsample_larger(a_), [&](int64_t begin, int64_t end) {
       Buffers<T, Element> buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
-        if (along_channels)
-          channels(block, buffers);
-        else
-          row(block, step, buffers);
+        for (UpsampleBlock one = block; one.height > 0; --one.height, ++one.first[kHeight])
+          along_channels ? sum_along_channels(one, buffers) : row(one, step, buffers);
       });
     });
   }
@@ -243,7 +246,7 @@ template <class T, class Element> class Gradient {
                                  b.first[kWidth]);
   }
 
-  void channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
+  void sum_along_channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
     const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
     const bool direct = a_.input.stride[kChannel] == 1;
     Element* const to = target(b);

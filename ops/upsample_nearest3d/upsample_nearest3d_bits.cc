@@ -28,6 +28,7 @@ const std::vector<Case> kCases{
     {{1, 2, 1, 2, 600}, {1, 3, 1200}},  // more than a tile of results
     {{1, 300, 1, 2, 3}, {2, 2, 6}},     // more channels than a block has
     {{2, 37, 2, 2, 3}, {4, 4, 6}},
+    {{2, 5, 4, 8, 70}, {8, 16, 140}},  // work for several threads
     {{2, 3, 2, 3, 5}, {5, 7, 11}, {2.5, 2.4, 2.3}},
     {{1, 3, 4, 4, 9}, {4, 4, 18}, {1, 1, 2}},
     {{1, 2, 3, 4, 9}, {7, 5, 20}, {3, 1.1, 1.7}},  // scales that do not match the sizes

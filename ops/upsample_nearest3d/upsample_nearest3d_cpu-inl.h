@@ -11,10 +11,10 @@
 
 namespace descend {
 
-// A block is `channels` by `width` elements, at most kTile, of one batch, depth and height.
+// A block is of one batch and depth.
 struct UpsampleBlock {
   int64_t first[kUpsampleAxes];
-  int64_t channels, width;
+  int64_t channels, height, width;
 };
 
 inline int64_t upsample_offset(const UpsampleView& view, int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) {
@@ -39,12 +39,20 @@ inline bool upsample_channels_inside(const UpsampleView& view) {
 
 class UpsampleBlocks {
  public:
-  // Blocks are rows of one channel, or as many channels as `channels` says.  Those that follow each other lie next to
-  // each other in what is written: a row of another channel comes next where the channels lie inside.
-  UpsampleBlocks(const UpsampleView& written, int64_t channels) : size_(written.size) {
-    edge_[kChannel] = channels;
-    edge_[kWidth] = std::clamp<int64_t>(kTile / channels, 1, size_[kWidth]);
-    if (upsample_channels_inside(written) || channels > 1) std::rotate(order_ + 1, order_ + 2, order_ + kUpsampleAxes);
+  struct Most {
+    int64_t channels, height, width;
+  };
+  // Blocks of at most so many channels, and as wide and high as a thread's share allows up to those numbers.  Blocks
+  // that follow each other lie next to each other in what is written, but for the parts of rows that are wider than a
+  // block: what is known of such a part holds for the same part of the next row.
+  UpsampleBlocks(const UpsampleView& written, const Most& most) : size_(written.size) {
+    edge_[kChannel] = most.channels;
+    edge_[kWidth] = std::clamp<int64_t>(kChunk / edge_[kChannel], 1, std::min(size_[kWidth], most.width));
+    edge_[kHeight] =
+        std::clamp<int64_t>(kChunk / (edge_[kChannel] * edge_[kWidth]), 1, std::min(size_[kHeight], most.height));
+    if (most.channels == 1) std::swap(order_[3], order_[4]);
+    if (upsample_channels_inside(written) || most.channels > 1)
+      std::rotate(order_ + 1, order_ + 2, order_ + kUpsampleAxes);
     for (int axis = 0; axis < kUpsampleAxes; ++axis) {
       per_axis_[axis] = (size_[axis] - 1) / edge_[axis] + 1;
       count_ *= per_axis_[axis];
@@ -66,6 +74,7 @@ class UpsampleBlocks {
       UpsampleBlock block;
       for (int axis = 0; axis < kUpsampleAxes; ++axis) block.first[axis] = at[axis] * edge_[axis];
       block.channels = std::min(edge_[kChannel], size_[kChannel] - block.first[kChannel]);
+      block.height = std::min(edge_[kHeight], size_[kHeight] - block.first[kHeight]);
       block.width = std::min(edge_[kWidth], size_[kWidth] - block.first[kWidth]);
       body(static_cast<const UpsampleBlock&>(block));
       for (int j = kUpsampleAxes - 1; j >= 0 && ++at[order_[j]] == per_axis_[order_[j]]; --j) at[order_[j]] = 0;

@@ -34,6 +34,11 @@ template <class D> using VectorOf = hn::Vec<D>;
 // One vector, from and to the compute type itself.
 template <class D> HWY_INLINE VectorOf<D> load_as(D d, const hn::TFromD<D>* from) { return hn::LoadU(d, from); }
 template <class D> HWY_INLINE void store_as(VectorOf<D> v, D d, hn::TFromD<D>* to) { hn::StoreU(v, d, to); }
+template <class D>
+requires std::is_same_v < hn::TFromD<D>,
+double > HWY_INLINE VectorOf<D> load_as(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
 
 #if HWY_TARGET == HWY_SCALAR
 // Highway's scalar conversions truncate.
@@ -54,16 +59,22 @@ template <class D> HWY_INLINE void store_as(VectorOf<D> v, D, float16* to) {
 template <class D> HWY_INLINE VectorOf<D> load_as(D d, const bfloat16* from) {
   const hn::RebindToUnsigned<D> u32;
   const hn::Rebind<uint16_t, D> u16;
+#if HWY_TARGET == HWY_NEON  // one instruction, on either pipe; widening and shifting are two on one of them
+  if constexpr (hn::MaxLanes(d) == 4) {
+    const hn::Full128<uint16_t> both;
+    const auto loaded = hn::ZeroExtendVector(both, hn::LoadU(u16, reinterpret_cast<const uint16_t*>(from)));
+    return hn::BitCast(d, hn::InterleaveLower(both, hn::Zero(both), loaded));
+  }
+#endif
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(u32, hn::LoadU(u16, reinterpret_cast<const uint16_t*>(from)))));
 }
 // bfloat16::from on vectors (Highway's own conversion truncates); the result is in the upper half of each lane.
 template <class D> HWY_INLINE auto rounded_to_bfloat16(VectorOf<D> v, D d) {
   const hn::RebindToUnsigned<D> u32;
   const auto bits = hn::BitCast(u32, v);
-  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(u32, 1));
+  const auto odd = hn::ShiftRight<16>(hn::And(bits, hn::Set(u32, 0x10000)));
   const auto rounded = hn::Add(hn::Add(bits, hn::Set(u32, 0x7fff)), odd);
-  const auto quiet = hn::Or(bits, hn::Set(u32, 0x400000));
-  return hn::BitCast(u32, hn::IfThenElse(hn::Eq(v, v), hn::BitCast(d, rounded), hn::BitCast(d, quiet)));
+  return hn::IfThenElse(hn::RebindMask(u32, hn::Eq(v, v)), rounded, hn::Set(u32, 0x7fff0000));
 }
 template <class D> HWY_INLINE void store_as(VectorOf<D> v, D d, bfloat16* to) {
   const hn::RebindToSigned<D> i32;
@@ -138,9 +149,8 @@ template <class T, class Element> HWY_NOINLINE void load_run(const void* from, i
     for (; i + lanes <= n; i += lanes) hn::StoreU(load_as(d, source + i), d, to + i);
   } else if constexpr (std::is_same_v<T, double> && std::is_same_v<Element, float>) {
     const hn::ScalableTag<double> d;
-    const hn::Rebind<float, decltype(d)> half;
     const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (; i + lanes <= n; i += lanes) hn::StoreU(hn::PromoteTo(d, hn::LoadU(half, source + i)), d, to + i);
+    for (; i + lanes <= n; i += lanes) hn::StoreU(load_as(d, source + i), d, to + i);
   } else if constexpr (std::is_same_v<T, double>) {
     constexpr int64_t kPiece = 64;
     float piece[kPiece];

@@ -35,6 +35,7 @@
 #include "src/backends/cpu/parallel.h"
 #include "src/loops/boxes.h"
 #include "src/loops/convert_cpu-inl.h"
+#include "src/loops/runs.h"
 #include "src/tensor/iteration.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -118,23 +119,29 @@ HWY_INLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t b
   (std::make_index_sequence<N - 1>());
 }
 
-// All operands are Element in memory, and contiguous or constant.
+// All operands are Element in memory, and along the innermost dimension neighbours or one element.
 template <class T, class Element, int N, class F>
 void elementwise_in_registers(const Iteration<N>& points, void* const* data, const F& f) {
-  constexpr size_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
-  Element copies[N][kCopies];
-  Run<Element, N> run;
-  for (int k = 0; k < N; ++k) {
-    run.address[k] = static_cast<Element*>(data[k]);
-    run.advance[k] = -1;
-    if (points.rank == 0 || points.stride[k][0] != 0) continue;
-    std::fill_n(copies[k], kCopies, *run.address[k]);
-    run.address[k] = copies[k];
-    run.advance[k] = 0;
-  }
+  const int last = points.rank - 1;
+  const auto run_rows = [&](int64_t begin, int64_t end) {
+    constexpr size_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
+    Element copies[N][kCopies];
+    for_each_row(points, begin, end - begin, [&](const int64_t* element, int64_t count) {
+      Run<Element, N> run;
+      for (int k = 0; k < N; ++k) {
+        run.address[k] = static_cast<Element*>(data[k]) + element[k];
+        run.advance[k] = -1;
+        if (last < 0 || points.stride[k][last] != 0) continue;
+        std::fill_n(copies[k], kCopies, *run.address[k]);
+        run.address[k] = copies[k];
+        run.advance[k] = 0;
+      }
+      run_contiguous<T>(f, run, 0, count);
+    });
+  };
   const int64_t n = points.points();
-  if (n <= kChunk) return run_contiguous<T>(f, run, 0, n);
-  parallel_for(n, kChunk, [&](int64_t begin, int64_t end) { run_contiguous<T>(f, run, begin, end); });
+  if (n <= kChunk) return run_rows(0, n);
+  parallel_for(n, kChunk, run_rows);
 }
 
 // Everything else: box by box, each operand as contiguous T, in place where it is stored so and in a buffer otherwise.
@@ -205,9 +212,12 @@ template <class T, int N, class F>
 void elementwise(const Iteration<N>& points, void* const* data, DataType rounded, const F& f) {
   static_assert(N >= 2 && N <= 5);
   if (points.rank == 1 && points.extent[0] == 0) return;
-  bool in_registers = points.rank <= 1;
-  for (int k = 0; in_registers && k < N; ++k)
-    in_registers = points.dtype[k] == rounded && (points.contiguous(k) || (k > 0 && points.stride[k][0] == 0));
+  const int last = points.rank - 1;
+  bool in_registers = points.rank <= 1 || points.extent[last] >= kTile;
+  for (int k = 0; in_registers && k < N; ++k) {
+    const int64_t step = last >= 0 ? points.stride[k][last] : 1;
+    in_registers = points.dtype[k] == rounded && (step == 1 || (step == 0 && k > 0));
+  }
   if (in_registers) {
     const bool done = visit(Dtypes<float, float16, bfloat16, double>{}, rounded, [&]<class Element> {
       if constexpr (kInRegisters<T, Element>) elementwise_in_registers<T, Element>(points, data, f);

@@ -12,6 +12,7 @@
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
 //   quick_exp_parts(d, x, k)  quick_expm1_of_negative(d, x)      half the work, twice the error; see there
 //   quick_exp_parts(d, high, low, k)
+//   at_most(d, bound, x)      clamp(d, x, low, high)             bounds are not 0; a NaN stays
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
 #if defined(DESCEND_LOOPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_MATH_INL_H
@@ -33,6 +34,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The formulas, and the operations they are made of, keep to themselves: found by argument-dependent lookup they would
 // be ambiguous with the functions below.
 namespace formulas {
+
+// The smaller, or larger, of x and a bound that is neither 0 nor NaN.  A NaN stays, which not every target's own
+// minimum and maximum say: those of x86 are their second operand then, and of NEON's the ones that Highway does not use
+// are NaN.
+template <class V> HWY_INLINE V smaller(V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Min(bound, x);
+#else
+  return hn::IfThenElse(hn::Lt(bound, x), bound, x);
+#endif
+}
+template <class V> HWY_INLINE V larger(V bound, V x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(bound, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#endif
+}
+#if HWY_TARGET == HWY_NEON
+using Floats = hn::Vec128<float>;
+using Doubles = hn::Vec128<double>;
+HWY_INLINE Floats smaller(Floats bound, Floats x) { return Floats(vminq_f32(bound.raw, x.raw)); }
+HWY_INLINE Floats larger(Floats bound, Floats x) { return Floats(vmaxq_f32(bound.raw, x.raw)); }
+HWY_INLINE Doubles smaller(Doubles bound, Doubles x) { return Doubles(vminq_f64(bound.raw, x.raw)); }
+HWY_INLINE Doubles larger(Doubles bound, Doubles x) { return Doubles(vmaxq_f64(bound.raw, x.raw)); }
+#endif
 
 template <class D> struct VectorMath {
   using T = hn::TFromD<D>;
@@ -56,9 +83,8 @@ template <class D> struct VectorMath {
   HWY_INLINE V mul_add(V a, V b, V c) const { return hn::MulAdd(a, b, c); }
   HWY_INLINE V negative_mul_add(V a, V b, V c) const { return hn::NegMulAdd(a, b, c); }
 #endif
-  // A NaN stays, which no target's own minimum and maximum say alike.
-  HWY_INLINE V at_most(T bound, V x) const { return select(lt(set(bound), x), set(bound), x); }
-  HWY_INLINE V at_least(T bound, V x) const { return select(lt(x, set(bound)), set(bound), x); }
+  HWY_INLINE V at_most(T bound, V x) const { return smaller(set(bound), x); }
+  HWY_INLINE V at_least(T bound, V x) const { return larger(set(bound), x); }
   // No NaN comes here, or none that the result shows.
   HWY_INLINE V within(T low, T high, V x) const { return hn::Max(set(low), hn::Min(set(high), x)); }
   HWY_INLINE auto lt(V a, V b) const { return hn::Lt(a, b); }
@@ -87,6 +113,12 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V mul_add(D d, V a, V b, V c
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V negative_mul_add(D d, V a, V b, V c) {
   return VectorMath<D>{d}.negative_mul_add(a, b, c);
+}
+template <class D, class V = hn::Vec<D>> HWY_INLINE V at_most(D d, hn::TFromD<D> bound, V x) {
+  return VectorMath<D>{d}.at_most(bound, x);
+}
+template <class D, class V = hn::Vec<D>> HWY_INLINE V clamp(D d, V x, hn::TFromD<D> low, hn::TFromD<D> high) {
+  return formulas::clamp(VectorMath<D>{d}, x, low, high);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V two_product(D d, V a, V b, V& low) {
   return formulas::two_product(VectorMath<D>{d}, a, b, low);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Sums over all points of an Iteration.  Compiled once per SIMD target.
 //
-//   sum(points, data, f)         the sum of f(d, in0, ..., in_{N-1}), terms and sum in double
-//   sum(points, data, f, quick)  the same with terms in float, given by `quick`; tiles whose sum is not finite ask f
+//   sum<T>(points, data, f)      the sum of terms: f(d, sum, in0, ..., in_{N-1}) is `sum` plus the term of those
+//   inputs,
+//                                which is 0 where they are 0.  In double, or a tile in float where that is finite
 //   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
-// iterate_in_order(), on the layout.  A tile of kTile terms is added in kSumLanes columns, the columns as a tree; tiles
-// and then chunks of tiles are added one after the other with compensation.  So the error stays a few ulp of double
-// for any number of terms, next to the sum of their magnitudes.
+// iterate_in_order(), on the layout.  A tile of kTile terms is added in columns, 16 of double or 32 of float, the
+// columns as a tree in double; tiles and then chunks of tiles are added one after the other with compensation.  So the
+// error stays a few ulp of double for any number of terms (or 2^-19 with float), next to the sum of their magnitudes.
 #if defined(DESCEND_LOOPS_REDUCE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_REDUCE_CPU_INL_H
 #undef DESCEND_LOOPS_REDUCE_CPU_INL_H
@@ -35,41 +36,64 @@ namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-inline constexpr int64_t kSumLanes = 16;    // columns of a tile: what four vectors of any target hold, or a multiple
+template <class T> inline constexpr int64_t kSumColumns = 128 / sizeof(T);
 inline constexpr int64_t kSumChunks = 256;  // at most: their sums are kept on the stack
 
-template <class D> HWY_INLINE VectorOf<D> load_term(D d, const double* from) { return hn::LoadU(d, from); }
-template <class D> HWY_INLINE VectorOf<D> load_term(D d, const float* from) {
-  const hn::Rebind<float, D> half;
-  return hn::PromoteTo(d, hn::LoadU(half, from));
+// Adds the terms of points [0, n), n a multiple of the columns, to the columns' sums.  add(d, i, sum) is `sum` plus the
+// terms of a vector of points from i on.  One pass has as many sums as there are k, from column `first` on.
+template <class D, class Add, class T, size_t... k, class... V>
+HWY_INLINE void add_to_sums(D d, const Add add, int64_t first, int64_t n, T* column, std::index_sequence<k...>,
+                            V... sum) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = first; i < n; i += kSumColumns<T>) ((sum = add(d, i + static_cast<int64_t>(k) * lanes, sum)), ...);
+  (hn::StoreU(sum, d, column + first + static_cast<int64_t>(k) * lanes), ...);
+}
+template <class D, class Add, class T, size_t... k>
+HWY_INLINE void add_in_one_pass(D d, const Add add, int64_t first, int64_t n, T* column,
+                                std::index_sequence<k...> all) {
+  add_to_sums(d, add, first, n, column, all, hn::LoadU(d, column + first + k * hn::Lanes(d))...);
+}
+template <class Add, class T> HWY_INLINE void add_to_columns(const Add add, int64_t n, T* column) {
+#if HWY_HAVE_SCALABLE
+  constexpr size_t kSums = 4;
+  const hn::CappedTag<T, kSumColumns<T> / kSums> d;
+#else
+  const hn::CappedTag<T, kSumColumns<T>> d;
+  constexpr size_t kSums = std::min<size_t>(8, kSumColumns<T> / hn::MaxLanes(d));
+#endif
+  const int64_t columns = static_cast<int64_t>(kSums * hn::Lanes(d));
+  for (int64_t first = 0; first < kSumColumns<T>; first += columns)
+    add_in_one_pass(d, add, first, n, column, std::make_index_sequence<kSums>());
+}
+template <int64_t width> HWY_INLINE double sum_as_tree(double* terms) {
+  for (int64_t j = 0; j < width / 2; ++j) terms[j] += terms[j + width / 2];
+  if constexpr (width == 2)
+    return terms[0];
+  else
+    return sum_as_tree<width / 2>(terms);
+}
+template <class T> HWY_INLINE double sum_of_columns(const T* column) {
+  double sum[kSumColumns<T>];
+  for (int64_t j = 0; j < kSumColumns<T>; ++j) sum[j] = double{column[j]};
+  return sum_as_tree<kSumColumns<T>>(sum);
 }
 
-// The sum of terms[0, n), floats or doubles; n is a multiple of kSumLanes.
-template <class Term> double sum_tile(const Term* terms, int64_t n) {
-  const hn::CappedTag<double, kSumLanes / 4> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN double column[kSumLanes];
-  for (int64_t j = 0; j < kSumLanes; j += 4 * lanes) {
-    auto a = hn::Zero(d), b = a, c = a, e = a;
-    for (int64_t i = j; i < n; i += kSumLanes) {
-      a = hn::Add(a, load_term(d, terms + i));
-      b = hn::Add(b, load_term(d, terms + i + lanes));
-      c = hn::Add(c, load_term(d, terms + i + 2 * lanes));
-      e = hn::Add(e, load_term(d, terms + i + 3 * lanes));
-    }
-    hn::StoreU(a, d, column + j);
-    hn::StoreU(b, d, column + j + lanes);
-    hn::StoreU(c, d, column + j + 2 * lanes);
-    hn::StoreU(e, d, column + j + 3 * lanes);
+// The sum of terms[0, n), floats or doubles; n is a multiple of the columns of double.
+template <class Term> struct AddTerm {
+  const Term* terms;
+  template <class D, class V> HWY_INLINE V operator()(D d, int64_t i, V sum) const {
+    return hn::Add(sum, load_as(d, terms + i));
   }
-  for (int64_t width = kSumLanes / 2; width > 0; width /= 2)
-    for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
-  return column[0];
+};
+template <class Term> double sum_tile(const Term* terms, int64_t n) {
+  HWY_ALIGN double column[kSumColumns<double>] = {};
+  add_to_columns(AddTerm<Term>{terms}, n, column);
+  return sum_of_columns(column);
 }
 
 // The same for any n up to kTile; zeros are written behind the terms.
 template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
-  const int64_t full = (n + kSumLanes - 1) / kSumLanes * kSumLanes;
+  const int64_t full = (n + kSumColumns<double> - 1) / kSumColumns<double> * kSumColumns<double>;
   std::fill(terms + n, terms + full, Term{0});
   return sum_tile(terms, full);
 }
@@ -204,32 +228,67 @@ void store_points(const Iteration<N>& points, int k, void* data, int64_t first, 
   });
 }
 
-// The sum of f at n <= kTile points, from number `begin` on, with terms in T.
-template <class T, int N, class F>
-double sum_points(const Iteration<N>& points, void* const* data, int64_t begin, int64_t n, const F& f) {
-  HWY_ALIGN T tile[N][kTile], terms[kTile];
-  Run<T, N + 1> run;
-  run.address[0] = terms;
-  run.advance[0] = -1;
-  for (int k = 0; k < N; ++k) {
-    const bool direct = points.contiguous(k) && points.dtype[k] == dtype_of<T>;
-    run.address[k + 1] = direct ? static_cast<T*>(data[k]) + begin : tile[k];
-    run.advance[k + 1] = -1;
-    if (!direct) load_points(points, k, data[k], begin, n, tile[k]);
+// The terms that f adds of N inputs.
+template <class F, class Element, int N> struct AddInputs {
+  F f;
+  std::array<const Element*, N> in;
+
+  template <class D, class V> HWY_INLINE V operator()(D d, int64_t i, V sum) const {
+    return add(d, i, sum, std::make_index_sequence<N>());
   }
-  run_contiguous<T>(f, run, 0, n);
-  return sum_padded_tile(terms, n);
+  template <class D, class V, size_t... k> HWY_INLINE V add(D d, int64_t i, V sum, std::index_sequence<k...>) const {
+    return f(d, sum, load_as(d, in[k] + i)...);
+  }
+};
+
+// The sum of f's terms of n points, added in T.
+template <class T, class Element, size_t N, class F>
+HWY_NOINLINE double sum_inputs(const F& f, int64_t n, std::array<const Element*, N> in) {
+  using Add = AddInputs<F, Element, N>;
+  HWY_ALIGN T column[kSumColumns<T>] = {};
+  const int64_t full = n / kSumColumns<T> * kSumColumns<T>;
+  add_to_columns(Add{f, in}, full, column);
+  if (full < n) {
+    HWY_ALIGN Element rest[N][kSumColumns<T>] = {};
+    for (size_t k = 0; k < N; ++k) {
+      std::copy_n(in[k] + full, n - full, rest[k]);
+      in[k] = rest[k];
+    }
+    add_to_columns(Add{f, in}, kSumColumns<T>, column);
+  }
+  return sum_of_columns(column);
 }
 
-template <int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
-  return sum_tiles(points.points(),
-                   [&](int64_t begin, int64_t n) { return sum_points<double>(points, data, begin, n, f); });
+// The same of n <= kTile points of the iteration, from number `begin` on: where they are, or as floats in a buffer.
+template <class T, int N, class F>
+double sum_points(const Iteration<N>& points, void* const* data, int64_t begin, int64_t n, const F& f) {
+  bool one_line = true;
+  for (int k = 0; k < N; ++k) one_line &= points.contiguous(k) && points.dtype[k] == points.dtype[0];
+  double sum = 0;
+  bool done = false;
+  if (one_line)
+    visit(Dtypes<float, float16, bfloat16>{}, points.dtype[0], [&]<class Element> {
+      if constexpr (std::is_same_v<Element, float> || kInRegisters<T, Element>) {
+        std::array<const Element*, N> in;
+        for (size_t k = 0; k < N; ++k) in[k] = static_cast<const Element*>(data[k]) + begin;
+        sum = sum_inputs<T>(f, n, in);
+        done = true;
+      }
+    });
+  if (done) return sum;
+  HWY_ALIGN float tile[N][kTile];
+  std::array<const float*, N> in;
+  for (size_t k = 0; k < N; ++k) {
+    load_points(points, static_cast<int>(k), data[k], begin, n, tile[k]);
+    in[k] = tile[k];
+  }
+  return sum_inputs<T>(f, n, in);
 }
-template <int N, class F, class Q>
-double sum(const Iteration<N>& points, void* const* data, const F& f, const Q& quick) {
+
+template <class T, int N, class F> double sum(const Iteration<N>& points, void* const* data, const F& f) {
   return sum_tiles(points.points(), [&](int64_t begin, int64_t n) {
-    const double part = sum_points<float>(points, data, begin, n, quick);
-    return std::isfinite(part) ? part : sum_points<double>(points, data, begin, n, f);
+    const double part = sum_points<T>(points, data, begin, n, f);
+    return std::is_same_v<T, double> || std::isfinite(part) ? part : sum_points<double>(points, data, begin, n, f);
   });
 }
 

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Stores that fill cache lines.  Compiled once per SIMD target.
+#if defined(DESCEND_LOOPS_STORE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef DESCEND_LOOPS_STORE_CPU_INL_H
+#undef DESCEND_LOOPS_STORE_CPU_INL_H
+#else
+#define DESCEND_LOOPS_STORE_CPU_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace descend {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Stores two vectors next to each other.  Arm has one instruction for both, and a Neoverse N1 that gets lines in such
+// pieces writes them without reading them first: 77 GB/s instead of 43.  Compilers use it where both addresses have one
+// base, which is why they may not see here where the base comes from.
+template <class D> HWY_INLINE void store_pair(hn::Vec<D> a, hn::Vec<D> b, D d, hn::TFromD<D>* to) {
+#if HWY_ARCH_ARM_A64
+  asm("" : "+r"(to));
+#endif
+  hn::StoreU(a, d, to);
+  hn::StoreU(b, d, to + hn::Lanes(d));
+}
+
+// A plain loop: a library's memcpy of a few hundred bytes begins and ends with stores across cache lines, after which a
+// Neoverse N1 reads each line before it writes it, at an eighth of the speed.
+template <class T> HWY_INLINE void copy_run(const T* from, int64_t n, T* to) {
+  const hn::ScalableTag<T> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes)
+    store_pair(hn::LoadU(d, from + i), hn::LoadU(d, from + i + lanes), d, to + i);
+  for (; i < n; ++i) to[i] = from[i];
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace descend
+HWY_AFTER_NAMESPACE();
+#endif
