@@ -97,6 +97,9 @@ class Programs(Built):
         status, found = self.check(self.build(source))
         self.assertEqual((status, len(found)), (3, 1))
 
+    def test_a_copy_that_is_over_when_it_returns_is_no_race(self):
+        self.assertEqual(self.check(self.build(PROGRAMS / "pageable.c")), (0, []))
+
     def test_threads_streams_events_and_callbacks_that_are_right(self):
         program = self.build(PROGRAMS / "threads.c")
         for device in ("cpu", "reference"):

@@ -106,7 +106,10 @@ Status copy_now(const Place& to, const Place& from, const Copy& copy) {
 // Returns when everything that is queued now is done.  What failed is left for the next synchronisation.
 Status wait_for_queued(StreamObject& object) {
   Stream& stream = *object.stream;
-  if (stream.idle()) return {};
+  if (stream.idle()) {
+    tell_joined(object);
+    return {};
+  }
   const std::unique_ptr<Event> event = object.context->device.device->make_event();
   if (event == nullptr) return {Code::kNoEventResource, "the device has no event left"};
   if (Status s = stream.record(*event); !s.ok()) return s;
