@@ -2,7 +2,6 @@
 // Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
 #pragma once
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 

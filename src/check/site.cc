@@ -90,8 +90,12 @@ std::vector<Frame> frames_of(const Site& site) {
   std::vector<Frame> frames;
   for (int i = 0; i < site.count; ++i) {
     const std::string module = module_of(site.frames[static_cast<size_t>(i)]);
-    if (ours(module) || module.empty()) continue;
-    if (module.starts_with("libc.so") || module.starts_with("ld-linux")) break;
+    if (ours(module) || module.empty() || module.starts_with("linux-vdso")) continue;
+    // The C library calls main; before the program's frames it is what a signal comes through.
+    if (module.starts_with("libc.so") || module.starts_with("ld-linux")) {
+      if (frames.empty()) continue;
+      break;
+    }
     for (Frame& frame : resolve(site.frames[static_cast<size_t>(i)])) {
       const bool is_main = frame.function == "main";
       frames.push_back(std::move(frame));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What observers are told of the two phases.
 #pragma once
-#include <cmath>
-#include <type_traits>
-
 #include "src/observe/advice.h"
 #include "src/observe/observer.h"
 #include "src/plan/plan.h"
@@ -46,7 +43,7 @@ template <class Op> [[gnu::cold]] void tell_planned(const typename Op::Params& p
 }
 
 // A call that the table refused, where the product is the reason.
-template <class Op> [[gnu::cold]] void tell_refused(const typename Op::Params& p, const Status& why) {
+template <class Op> [[gnu::cold]] void tell_refused(const Status& why) {
   Advice advice;
   advice.function = Op::spec().function();
   if (why.code() == Code::kNoKernel) {
@@ -57,7 +54,6 @@ template <class Op> [[gnu::cold]] void tell_refused(const typename Op::Params& p
         if (check.product && why.message().starts_with(cat(row.name, " must satisfy: ", check.rule, ";")))
           advice.note(Advice::Remark::kNoDtype, row.name, why.message());
   }
-  (void)p;
   observe([&](Observer& o) { o.refused(advice); });
 }
 
