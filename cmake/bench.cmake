@@ -11,7 +11,8 @@ list(FILTER bench_sources EXCLUDE REGEX "/torch\\.cc$")
 add_executable(descend_bench ${bench_sources})
 target_link_libraries(descend_bench PRIVATE descend_flags descend ascendcl nnopbase opapi benchmark::benchmark
                                             nlohmann_json::nlohmann_json Threads::Threads)
-set_target_properties(descend_bench PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64")
+set_target_properties(descend_bench PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64" INSTALL_RPATH "$ORIGIN/../../lib64")
+install(TARGETS descend_bench RUNTIME DESTINATION libexec/descend OPTIONAL)  # `descend bench` starts it
 if(DESCEND_TORCH)
   file(GLOB torch_sources CONFIGURE_DEPENDS bench/torch.cc ops/*/*_torch.cc)
   add_library(descend_bench_torch OBJECT ${torch_sources})

@@ -25,9 +25,10 @@ struct CrossEntropyLoss {
     const aclTensor* zlossOut;
     const aclTensor* lseForZlossOut;
   };
-  static const Spec<Params>& spec();          // what a call must satisfy
-  static void plan(const Params&, Planner&);  // what it launches
-  static void reference(const Params&);       // what it means
+  static const Spec<Params>& spec();           // what a call must satisfy
+  static void plan(const Params&, Planner&);   // what it launches
+  static void reference(const Params&);        // what it means
+  static void advise(const Params&, Advice&);  // what a card would say
 };
 
 struct CrossEntropyLossGrad {
@@ -47,6 +48,7 @@ struct CrossEntropyLossGrad {
   static const Spec<Params>& spec();
   static void plan(const Params&, Planner&);
   static void reference(const Params&);
+  static void advise(const Params&, Advice&);
 };
 
 // The parameter `reductionOptional`; empty for a text that is none of the three.

@@ -29,15 +29,17 @@ struct NLLLossBackwardParams {
 // self is (N, C) or (C).
 struct NLLLoss {
   using Params = NLLLossParams;
-  static const Spec<Params>& spec();          // what a call must satisfy
-  static void plan(const Params&, Planner&);  // what it launches
-  static void reference(const Params&);       // what it means
+  static const Spec<Params>& spec();           // what a call must satisfy
+  static void plan(const Params&, Planner&);   // what it launches
+  static void reference(const Params&);        // what it means
+  static void advise(const Params&, Advice&);  // what a card would say
 };
 struct NLLLossBackward {
   using Params = NLLLossBackwardParams;
   static const Spec<Params>& spec();
   static void plan(const Params&, Planner&);
   static void reference(const Params&);
+  static void advise(const Params&, Advice&);
 };
 
 // self is (N, C, H, W).
@@ -46,12 +48,14 @@ struct NLLLoss2d {
   static const Spec<Params>& spec();
   static void plan(const Params&, Planner&);
   static void reference(const Params&);
+  static void advise(const Params&, Advice&);
 };
 struct NLLLoss2dBackward {
   using Params = NLLLossBackwardParams;
   static const Spec<Params>& spec();
   static void plan(const Params&, Planner&);
   static void reference(const Params&);
+  static void advise(const Params&, Advice&);
 };
 
 // The parameter `reduction`.

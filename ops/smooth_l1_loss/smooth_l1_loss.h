@@ -13,9 +13,10 @@ struct SmoothL1Loss {
     float beta;
     const aclTensor* result;
   };
-  static const Spec<Params>& spec();          // what a call must satisfy
-  static void plan(const Params&, Planner&);  // what it launches
-  static void reference(const Params&);       // what it means
+  static const Spec<Params>& spec();           // what a call must satisfy
+  static void plan(const Params&, Planner&);   // what it launches
+  static void reference(const Params&);        // what it means
+  static void advise(const Params&, Advice&);  // what a card would say
 };
 
 struct SmoothL1LossBackward {

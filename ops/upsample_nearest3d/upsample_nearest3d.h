@@ -16,9 +16,10 @@ struct UpsampleNearest3d {
     double scalesW;
     const aclTensor* out;
   };
-  static const Spec<Params>& spec();          // what a call must satisfy
-  static void plan(const Params&, Planner&);  // what it launches
-  static void reference(const Params&);       // what it means
+  static const Spec<Params>& spec();           // what a call must satisfy
+  static void plan(const Params&, Planner&);   // what it launches
+  static void reference(const Params&);        // what it means
+  static void advise(const Params&, Advice&);  // what a card would say
 };
 
 struct UpsampleNearest3dBackward {
@@ -34,6 +35,7 @@ struct UpsampleNearest3dBackward {
   static const Spec<Params>& spec();
   static void plan(const Params&, Planner&);
   static void reference(const Params&);
+  static void advise(const Params&, Advice&);
 };
 
 // What both contracts say alike: the page's product table and dtypes.

@@ -8,12 +8,14 @@
 #include "src/base/report.h"
 #include "src/base/status.h"
 #include "src/base/thread_end.h"
+#include "src/observe/observer.h"
 
 namespace descend {
 
 // The result of body(), a Status, as the C function `function` returns it.  Nothing is thrown, unless the thread itself
 // is being ended by pthread_cancel or pthread_exit in a callback.
 template <class Body> aclError guarded(const char* function, Body&& body) {
+  const ApiCall call(function);
   Status status;
   try {
     status = body();

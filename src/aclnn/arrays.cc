@@ -2,6 +2,7 @@
 // Arrays of numbers, and lists that own tensors or scalars.
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
+#include "src/aclnn/observed.h"
 #include "src/plan/objects.h"
 
 using namespace descend;
@@ -20,6 +21,7 @@ T* make_array(const char* function, Pool<T>& pool, std::vector<Copied> T::*value
     if (!array) throw std::bad_alloc();
     array->*values = std::move(copy);
     made = array;
+    tell_created(made);
     return {};
   });
   return made;
@@ -28,6 +30,7 @@ T* make_array(const char* function, Pool<T>& pool, std::vector<Copied> T::*value
 template <class T>
 aclnnStatus destroy(const char* function, const char* parameter, Pool<T>& pool, const T* object) noexcept {
   return guarded(function, [&]() -> Status {
+    if (object && pool.alive(object)) tell_destroyed(object);
     if (!object || pool.destroy(object)) return {};
     return check_object(parameter, pool, object);
   });
@@ -41,7 +44,11 @@ aclnnStatus destroy_list(const char* function, Pool<T>& pool, std::vector<const 
     if (!list) return {};
     if (!pool.retire(list)) return check_object("array", pool, list);
     auto* owned = const_cast<T*>(list);
-    for (const Element* element : owned->*elements) element_pool.destroy(element);
+    tell_destroyed(list);
+    for (const Element* element : owned->*elements) {
+      tell_destroyed(element);
+      element_pool.destroy(element);
+    }
     pool.recycle(owned);
     return {};
   });

@@ -4,6 +4,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
+#include "src/observe/observer.h"
 #include "src/plan/objects.h"
 
 using namespace descend;
@@ -75,7 +76,14 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor* executor) {
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor* executor) {
   return guarded("aclDestroyAclOpExecutor", [&]() -> Status {
     if (!executor) return null_argument("executor", Code::kInnerNullPointer);
-    return PlanReference::destroy(executor) ? Status() : not_an_executor(executor, Code::kInner);
+    const bool destroyed = PlanReference::destroy(executor);
+    observe([&](Observer& o) {
+      if (destroyed)
+        o.destroyed(ObjectKind::kExecutor, executor);
+      else
+        o.missing_executor(executor, false);
+    });
+    return destroyed ? Status() : not_an_executor(executor, Code::kInner);
   });
 }
 

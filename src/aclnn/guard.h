@@ -6,11 +6,13 @@
 
 #include "src/base/report.h"
 #include "src/base/text.h"
+#include "src/observe/observer.h"
 
 namespace descend {
 
 // Runs body() -> Status as the C function of that name.
 template <class Body> int32_t guarded(const char* function, const Body& body) noexcept {
+  const ApiCall call(function);
   try {
     return report(Layer::kAclnn, function, body());
   } catch (const std::bad_alloc&) {

@@ -4,6 +4,7 @@
 
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
+#include "src/aclnn/observed.h"
 #include "src/plan/objects.h"
 
 using namespace descend;
@@ -53,6 +54,7 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
     if (!slot) throw std::bad_alloc();
     *slot = scalar;
     made = slot;
+    tell_created(made);
     return {};
   });
   return made;
@@ -60,6 +62,7 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
 
 aclnnStatus aclDestroyScalar(const aclScalar* scalar) {
   return guarded("aclDestroyScalar", [&]() -> Status {
+    if (scalar && scalars().alive(scalar)) tell_destroyed(scalar);
     if (!scalar || scalars().destroy(scalar)) return {};
     return check_object("scalar", scalars(), scalar);
   });

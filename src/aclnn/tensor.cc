@@ -2,6 +2,7 @@
 // aclTensor: creation, destruction and what can be asked of one.
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
+#include "src/aclnn/observed.h"
 #include "src/plan/objects.h"
 
 using namespace descend;
@@ -68,6 +69,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
     if (!tensor) throw std::bad_alloc();
     *tensor = std::move(view);
     made = tensor;
+    tell_created(made);
     return {};
   });
   return made;
@@ -75,6 +77,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
 
 aclnnStatus aclDestroyTensor(const aclTensor* tensor) {
   return guarded("aclDestroyTensor", [&]() -> Status {
+    if (tensor && tensors().alive(tensor)) tell_destroyed(tensor);
     if (!tensor || tensors().destroy(tensor)) return {};
     return check_object("tensor", tensors(), tensor);
   });

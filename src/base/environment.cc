@@ -88,6 +88,10 @@ Environment read(Reader& reader) {
   e.visible_devices_set = std::getenv("ASCEND_RT_VISIBLE_DEVICES") != nullptr;
   reader.number("DESCEND_THREADS", 0, kMostThreads, e.threads);
   reader.flag("DESCEND_SYNC", e.synchronous);
+  reader.flag("DESCEND_CHECK", e.check);
+  reader.text("DESCEND_CHECK_SUPPRESS", e.check_suppress);
+  reader.text("DESCEND_CHECK_JSON", e.check_json);
+  reader.text("DESCEND_TRACE", e.trace);
   reader.number("ASCEND_GLOBAL_LOG_LEVEL", 0, 4, e.log_level);
   reader.flag("ASCEND_SLOG_PRINT_TO_STDOUT", e.log_to_stdout);
   return e;

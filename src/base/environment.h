@@ -20,6 +20,10 @@ struct Environment {
   bool visible_devices_set = false;  // an empty list hides every device; an unset one hides none
   int threads = 0;                   // DESCEND_THREADS: width of the CPU device; 0: all cores
   bool synchronous = false;          // DESCEND_SYNC=1: every call runs before it returns
+  bool check = false;                // DESCEND_CHECK=1: say what is wrong with the program
+  std::string check_suppress;        // DESCEND_CHECK_SUPPRESS: findings that are not wanted, comma-separated
+  std::string check_json;            // DESCEND_CHECK_JSON: where findings are written as JSON
+  std::string trace;                 // DESCEND_TRACE: where the trace is written
   int log_level = 3;                 // ASCEND_GLOBAL_LOG_LEVEL: 0 debug, 1 info, 2 warning, 3 error, 4 none
   bool log_to_stdout = false;        // ASCEND_SLOG_PRINT_TO_STDOUT=1
 

@@ -111,6 +111,8 @@ class Device {
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   virtual MemoryInfo memory() const = 0;
+  // Whether kernels run on the host and reach its memory, so that what they read can be looked at there.
+  virtual bool memory_is_the_hosts() const { return false; }
 };
 
 class Backend {

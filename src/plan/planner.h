@@ -12,6 +12,7 @@
 
 #include "src/base/report.h"
 #include "src/device/device.h"
+#include "src/plan/observed.h"
 #include "src/plan/plan.h"
 #include "src/plan/recall.h"
 #include "src/plan/reference_plan.h"
@@ -148,6 +149,7 @@ template <class Op> Status make_program(const typename Op::Params& params, const
 template <class Op>
 int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
   const auto& spec = Op::spec();
+  const ApiCall call(spec.phase_one());
   try {
     if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
     if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
@@ -161,7 +163,10 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       *executor = made.publish(known->program);
     } else {
       Extents extents;
-      if (Status s = spec.check(params, extents); !s.ok()) return detail::fail(spec.function(), s);
+      if (Status s = spec.check(params, extents); !s.ok()) {
+        if (observed()) detail::tell_refused<Op>(s);
+        return detail::fail(spec.function(), s);
+      }
       if (!backend) return detail::fail(spec.function(), detail::no_device());
       const auto fresh = std::make_shared<Program>();
       fresh->backend = backend;
@@ -173,6 +178,8 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       *workspaceSize = fresh->workspace;
       *executor = made.publish(fresh);
     }
+    if (observed()) [[unlikely]]
+      detail::tell_planned<Op>(params, *executor);
     return 0;
   } catch (...) {
     return detail::fail_with_exception(spec.function());

@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/plan/executor.h"
+#include "src/plan/observed.h"
 #include "src/plan/planner.h"
 #include "src/runtime/context.h"
 #include "src/tensor/overlap.h"
@@ -62,10 +63,16 @@ Status run_within(Timeout limit, const Program& program, const Addresses& addres
               std::chrono::duration<double>(*limit).count(), " s of aclrtSetOpExecuteTimeOut")};
 }
 
-Status run_on_device(const Program& program, const Addresses& addresses, Launch& launch) {
+}  // namespace
+
+Status detail::run_on_device(const Program& program, const Addresses& addresses, Launch& launch) {
   const Timeout limit = op_execute_timeout();
   return limit ? run_within(limit, program, addresses, launch) : run_guarded(program, addresses, launch);
 }
+
+namespace {
+
+using detail::run_on_device;
 
 // Everything a queued run needs, alive until it has run or was dropped.
 struct QueuedRun {
@@ -119,7 +126,8 @@ Status check_moved(const Plan& plan) {
   return {};
 }
 
-Status submit(const Plan& plan, void* workspace, uint64_t workspace_size, void* stream_handle) {
+Status submit(const Plan& plan, const aclOpExecutor* handle, void* workspace, uint64_t workspace_size,
+              void* stream_handle) {
   const Program& program = *plan.program;
   if (Status s = check_workspace(program, workspace, workspace_size); !s.ok()) return s;
   if (Status s = check_addresses(plan); !s.ok()) return s;
@@ -135,6 +143,8 @@ Status submit(const Plan& plan, void* workspace, uint64_t workspace_size, void* 
             cat("executor must satisfy: was planned for the stream's device; it is for ", program.backend->name()),
             "call both phases with the same device current"};
   if (program.steps.empty() && !program.reference) return {};  // nothing to do
+  if (observed()) [[unlikely]]
+    return detail::submit_observed(plan, handle, static_cast<std::byte*>(workspace), *found.object);
 
   Stream& stream = *found.object->stream;
   Launch launch{stream, static_cast<std::byte*>(workspace)};
@@ -154,9 +164,12 @@ Status submit(const Plan& plan, void* workspace, uint64_t workspace_size, void* 
 
 int32_t run(const char* function, void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
             void* stream) noexcept {
+  const ApiCall call(function);
   try {
     if (!executor) return detail::fail(function, detail::missing("executor"));
     PlanReference plan = PlanReference::use(executor);
+    if (observed()) [[unlikely]]
+      detail::tell_used(executor, plan ? &*plan : nullptr);
     if (!plan)
       return detail::fail(function, {Code::kInvalid,
                                      cat("executor must satisfy: was made by phase one and not used since; it is ",
@@ -165,7 +178,7 @@ int32_t run(const char* function, void* workspace, uint64_t workspaceSize, aclOp
     if (plan->program->function != function && std::strcmp(plan->program->function, function) != 0)
       return detail::fail(function, {Code::kInvalid, cat("executor must satisfy: was made by ", function,
                                                          "GetWorkspaceSize; it is of ", plan->program->function)});
-    const Status s = submit(*plan, workspace, workspaceSize, stream);
+    const Status s = submit(*plan, executor, workspace, workspaceSize, stream);
     return s.ok() ? 0 : detail::fail(function, s);
   } catch (...) {
     return detail::fail_with_exception(function);

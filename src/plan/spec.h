@@ -51,6 +51,7 @@ template <class P> class Spec {
   template <class... Rows>
   Spec(const char* function, const char* summary, std::vector<Product> products, Rows... rows)
       : function_(function),
+        phase_one_(std::string(function) + "GetWorkspaceSize"),
         summary_(summary),
         products_(std::move(products)),
         rows_{rows.erased()...},
@@ -94,6 +95,7 @@ template <class P> class Spec {
   }
 
   const char* function() const { return function_; }
+  const char* phase_one() const { return phase_one_.c_str(); }
   const std::vector<Row<P>>& rows() const { return rows_; }
   // Tensor parameters in the API's order; one that is both appears in both.  Those that are optional may be null.
   const std::vector<TensorParameter>& inputs() const { return inputs_; }
@@ -133,6 +135,7 @@ template <class P> class Spec {
   }
 
   const char* function_;
+  const std::string phase_one_;
   const char* summary_;
   std::vector<Product> products_;
   uint32_t product_mask_ = 0;

@@ -41,6 +41,11 @@ Allocations& allocations() {
   return all;
 }
 
+void* real_address(void* address) {
+  const std::optional<Allocation> found = allocations().find(address);
+  return found ? found->real(address) : address;
+}
+
 std::string describe_address(const void* address) {
   const std::optional<Allocation> found = allocations().find(address);
   if (!found) return cat(address, ", which was freed or did not come from this library");

@@ -21,6 +21,10 @@ struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
   Device* device = nullptr;
   int32_t device_id = 0;
+  size_t asked = 0;             // bytes the program asked for
+  std::byte* memory = nullptr;  // where the bytes are; an observer may show the program another address
+
+  void* real(const void* address) const { return memory + (static_cast<const std::byte*>(address) - begin); }
 };
 
 class Allocations {
@@ -44,6 +48,9 @@ class Allocations {
 };
 
 Allocations& allocations();
+
+// Where the bytes behind an address of the program's are.
+void* real_address(void* address);
 
 // "0x10, 16 bytes into an allocation of 64 bytes of device memory", for texts.
 std::string describe_address(const void* address);

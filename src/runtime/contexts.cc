@@ -3,6 +3,7 @@
 #include "src/runtime/contexts.h"
 
 #include "src/base/log.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 #include "src/runtime/streams.h"
@@ -38,6 +39,7 @@ Status create_context(void** handle, int32_t device_id) {
   MadeContext made = make_context(device_id, false);
   if (!made.status.ok()) return made.status;
   *handle = made.context->handle;
+  observe([&](Observer& o) { o.created(ObjectKind::kContext, *handle); });
   thread_state().context = std::move(made.context);
   return {};
 }
@@ -93,7 +95,9 @@ void end_context(const std::shared_ptr<Context>& context, bool drop_callbacks) {
     stream->alive = false;
     if (stream->handle != nullptr) all.streams.remove(stream->handle);
     all.reports->forget(*stream, drop_callbacks);
+    tell_ended(*stream);
   }
+  observe([&](Observer& o) { o.destroyed(ObjectKind::kContext, context->handle); });
   std::shared_ptr<StreamObject> default_stream;  // ends without the lock
   {
     const std::lock_guard lock(process().mutex);

@@ -7,6 +7,7 @@
 #include "src/runtime/allocations.h"
 #include "src/runtime/context.h"
 #include "src/runtime/memory.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 
@@ -20,6 +21,8 @@ struct Place {
   bool on_device() const { return allocation && allocation->kind == MemoryKind::kDevice; }
   bool pageable() const { return !allocation; }
   Device* device() const { return on_device() ? allocation->device : nullptr; }
+  // An address here as the device knows it.
+  void* real(void* address) const { return allocation ? allocation->real(address) : address; }
 };
 
 struct Located {
@@ -71,6 +74,17 @@ bool overlap(const Copy& copy) {
   return to < from + copy.bytes && from < to + copy.bytes;
 }
 
+// As observers see it, and as the devices do.
+Work work_of(const Copy& copy) {
+  return {.function = current_function(), .to = copy.to, .from = copy.from, .bytes = copy.bytes, .kind = copy.kind};
+}
+Work work_of(const Fill& fill) { return {.function = current_function(), .to = fill.at, .bytes = fill.bytes}; }
+Copy real(const Place& to, const Place& from, Copy copy) {
+  copy.to = to.real(copy.to);
+  copy.from = from.real(const_cast<void*>(copy.from));
+  return copy;
+}
+
 // Between two devices, through the host.
 Status copy_between(Device& to_device, Device& from_device, const Copy& copy) {
   const auto staged = std::make_unique_for_overwrite<std::byte[]>(copy.bytes);
@@ -92,11 +106,16 @@ Status copy_now(const Place& to, const Place& from, const Copy& copy) {
 // Returns when everything that is queued now is done.  What failed is left for the next synchronisation.
 Status wait_for_queued(StreamObject& object) {
   Stream& stream = *object.stream;
-  if (stream.idle()) return {};
+  if (stream.idle()) {
+    tell_joined(object);
+    return {};
+  }
   const std::unique_ptr<Event> event = object.context->device.device->make_event();
   if (event == nullptr) return {Code::kNoEventResource, "the device has no event left"};
   if (Status s = stream.record(*event); !s.ok()) return s;
-  return event->synchronize({});
+  if (Status s = event->synchronize({}); !s.ok()) return s;
+  tell_joined(object);
+  return {};
 }
 
 // A call that waits for its stream must not come from a function that the stream waits for.
@@ -127,7 +146,8 @@ Status copy_memory(const Copy& copy) {
   const Located from = locate(copy.from, copy.bytes, "src");
   if (!from.status.ok()) return from.status;
   if (copy.to == copy.from) return {};
-  return copy_now(to.place, from.place, copy);
+  return observed_work(nullptr, work_of(copy),
+                       [&] { return copy_now(to.place, from.place, real(to.place, from.place, copy)); });
 }
 
 Status copy_memory(const Copy& copy, void* stream) {
@@ -148,17 +168,20 @@ Status copy_memory(const Copy& copy, void* stream) {
 
   Device* device = object.context->device.device;
   const auto foreign = [&](const Place& place) { return place.on_device() && place.device() != device; };
-  if (foreign(to.place) || foreign(from.place)) {
+  const bool between = foreign(to.place) || foreign(from.place);
+  const bool waits = between || to.place.pageable() || from.place.pageable();
+  if (waits)
     if (Status s = may_wait(object); !s.ok()) return s;
-    if (Status s = wait_for_queued(object); !s.ok()) return s;
-    return copy_now(to.place, from.place, copy);
-  }
-  if (!to.place.pageable() && !from.place.pageable())
-    return overlap(copy) ? copy_overlapping(*device, *object.stream, copy)
-                         : object.stream->copy(copy.to, copy.from, copy.bytes);
-  if (Status s = may_wait(object); !s.ok()) return s;
-  if (Status s = object.stream->copy(copy.to, copy.from, copy.bytes); !s.ok()) return s;
-  return wait_for_queued(object);
+  return observed_work(&object, work_of(copy), [&]() -> Status {
+    const Copy placed = real(to.place, from.place, copy);
+    if (between) {
+      if (Status s = wait_for_queued(object); !s.ok()) return s;
+      return copy_now(to.place, from.place, placed);
+    }
+    if (!waits && overlap(placed)) return copy_overlapping(*device, *object.stream, placed);
+    if (Status s = object.stream->copy(placed.to, placed.from, placed.bytes); !s.ok()) return s;
+    return waits ? wait_for_queued(object) : Status();
+  });
 }
 
 Status fill_memory(const Fill& fill) {
@@ -167,7 +190,9 @@ Status fill_memory(const Fill& fill) {
   if (current_context() == nullptr) return no_context();
   const Located found = locate_fill(fill);
   if (!found.status.ok()) return found.status;
-  return found.place.allocation->device->fill(fill.at, fill.byte, fill.bytes);
+  return observed_work(nullptr, work_of(fill), [&] {
+    return found.place.allocation->device->fill(found.place.real(fill.at), fill.byte, fill.bytes);
+  });
 }
 
 Status fill_memory(const Fill& fill, void* stream) {
@@ -180,7 +205,8 @@ Status fill_memory(const Fill& fill, void* stream) {
   if (!found.status.ok()) return found.status;
   if (found.place.on_device() && found.place.device() != on.object->context->device.device)
     return violation(Code::kParamInvalid, "devPtr", "is memory of the stream's device", describe_address(fill.at));
-  return on.object->stream->fill(fill.at, fill.byte, fill.bytes);
+  return observed_work(on.object.get(), work_of(fill),
+                       [&] { return on.object->stream->fill(found.place.real(fill.at), fill.byte, fill.bytes); });
 }
 
 }  // namespace descend

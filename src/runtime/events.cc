@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 
@@ -73,12 +74,14 @@ Status create_event(void** handle, EventKind kind, uint32_t flag) {
   void* made = new_handle(HandleKind::kEvent);
   process().events.add(made, std::move(object));
   *handle = made;
+  observe([&](Observer& o) { o.created(ObjectKind::kEvent, made); });
   return {};
 }
 
 Status destroy_event(void* handle) {
   if (Status s = not_null(handle, "event"); !s.ok()) return s;
   if (process().events.remove(handle) == nullptr) return invalid_handle("event", HandleKind::kEvent, handle);
+  observe([&](Observer& o) { o.destroyed(ObjectKind::kEvent, handle); });
   return {};
 }
 
@@ -88,6 +91,7 @@ Status record_event(void* handle, void* stream) {
   const FoundStream on = find_stream(stream);
   if (!on.status.ok()) return on.status;
   if (Status s = same_device(*event.object, *on.object); !s.ok()) return s;
+  observe([&](Observer& o) { o.recorded(handle, info_of(*on.object)); });
   return on.object->stream->record(*event.object->event);
 }
 
@@ -111,7 +115,10 @@ Status wait_for_event(void* stream, void* handle) {
   const FoundStream on = find_stream(stream);
   if (!on.status.ok()) return on.status;
   if (Status s = same_device(*event.object, *on.object); !s.ok()) return s;
-  return on.object->stream->wait(*event.object->event, seconds(process().op_wait_seconds));
+  observe([&](Observer& o) { o.waits(info_of(*on.object), handle); });
+  return observed_work(on.object.get(), {.function = current_function()}, [&] {
+    return on.object->stream->wait(*event.object->event, seconds(process().op_wait_seconds));
+  });
 }
 
 Status query_event(void* handle, bool old_query, bool* complete) {
@@ -120,6 +127,7 @@ Status query_event(void* handle, bool old_query, bool* complete) {
   if (old_query)
     if (Status s = not_ex(*event.object); !s.ok()) return s;
   *complete = event.object->complete();
+  if (*complete) observe([&](Observer& o) { o.joined_event(handle); });
   return {};
 }
 
@@ -134,7 +142,9 @@ Status query_event_waits(void* handle, bool* complete) {
 Status synchronize_event(void* handle, Timeout timeout) {
   const FoundEvent event = find_event(handle);
   if (!event.status.ok()) return event.status;
-  return event.object->event->synchronize(timeout);
+  Status status = event.object->event->synchronize(timeout);
+  if (status.ok()) observe([&](Observer& o) { o.joined_event(handle); });
+  return status;
 }
 
 Status elapsed_time(float* milliseconds, void* start, void* end) {

@@ -7,6 +7,7 @@
 #include "src/base/report.h"
 #include "src/runtime/config.h"
 #include "src/runtime/contexts.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 #include "src/runtime/streams.h"
@@ -28,6 +29,7 @@ Status environment_is_usable() {
 
 // With no reference left and no lock held.  Waits for all work; memory stays allocated.
 void end_everything(const std::vector<std::shared_ptr<Context>>& contexts) {
+  observe([](Observer& o) { o.finalizing(); });
   // Callbacks that nobody may come to run are let go in all contexts first: a stream of one may wait for another's.
   for (const auto& context : contexts)
     for (const auto& stream : streams_of(context)) process().reports->forget(*stream, true);
@@ -97,7 +99,8 @@ Status finalize_reference(uint64_t* left) {
     if (all.references == 0) return not_initialized();
     --all.references;
     if (left != nullptr) *left = all.references;
-    if (all.references == 0) contexts = take_everything(all);
+    if (all.references > 0) return {};
+    contexts = take_everything(all);
   }
   end_everything(contexts);
   return {};

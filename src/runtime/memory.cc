@@ -6,6 +6,7 @@
 
 #include "src/runtime/allocations.h"
 #include "src/runtime/context.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/rules.h"
 
 namespace descend {
@@ -23,7 +24,7 @@ Status is_size(const void* pointer, const char* parameter, size_t bytes) {
 }
 
 // Makes the memory known; gives it back if that fails.
-void* remember(const Allocation& allocation) {
+void* remember(Allocation allocation) {
   const auto give_back = [&](void* memory) {
     if (allocation.kind == MemoryKind::kDevice)
       allocation.device->free(memory);
@@ -31,8 +32,11 @@ void* remember(const Allocation& allocation) {
       allocation.device->free_host(memory);
   };
   std::unique_ptr<void, decltype(give_back)> memory(allocation.begin, give_back);
+  allocation.memory = allocation.begin;
+  observe([&](Observer& o) { o.allocated(allocation); });
   allocations().add(allocation);
-  return memory.release();
+  memory.release();
+  return allocation.begin;
 }
 
 Status not_an_allocation(const char* parameter, const char* rule, const void* memory) {
@@ -50,7 +54,7 @@ Status allocate_device_memory(void** memory, size_t bytes, Padding padding) {
   const size_t all = (bytes + kGranule - 1) / kGranule * kGranule + (padding == Padding::kExtra ? kGranule : 0);
   void* begin = device.allocate(all);
   if (begin == nullptr) return out_of_memory(bytes, device.memory());
-  *memory = remember({static_cast<std::byte*>(begin), all, MemoryKind::kDevice, &device, context->device_id});
+  *memory = remember({static_cast<std::byte*>(begin), all, MemoryKind::kDevice, &device, context->device_id, bytes});
   return {};
 }
 
@@ -59,7 +63,8 @@ Status free_device_memory(void* memory) {
   // Forgotten before it is given back: the next allocation may have the same address.
   const auto allocation = allocations().remove(memory, MemoryKind::kDevice);
   if (!allocation) return not_an_allocation("devPtr", "is what aclrtMalloc returned and was not freed", memory);
-  allocation->device->free(memory);
+  observe([&](Observer& o) { o.freeing(*allocation); });
+  allocation->device->free(allocation->memory);
   return {};
 }
 
@@ -71,7 +76,7 @@ Status allocate_host_memory(void** memory, size_t bytes) {
   void* begin = device.allocate_host(bytes);
   if (begin == nullptr)
     return violation(Code::kOutOfMemory, "size", "fits into the memory of the host that is free", cat(bytes));
-  *memory = remember({static_cast<std::byte*>(begin), bytes, MemoryKind::kHost, &device, context->device_id});
+  *memory = remember({static_cast<std::byte*>(begin), bytes, MemoryKind::kHost, &device, context->device_id, bytes});
   return {};
 }
 
@@ -79,7 +84,8 @@ Status free_host_memory(void* memory) {
   if (Status s = not_null(memory, "hostPtr"); !s.ok()) return s;
   const auto allocation = allocations().remove(memory, MemoryKind::kHost);
   if (!allocation) return not_an_allocation("hostPtr", "is what aclrtMallocHost returned and was not freed", memory);
-  allocation->device->free_host(memory);
+  observe([&](Observer& o) { o.freeing(*allocation); });
+  allocation->device->free_host(allocation->memory);
   return {};
 }
 

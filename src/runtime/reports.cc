@@ -10,6 +10,7 @@
 #include "src/base/log.h"
 #include "src/runtime/context.h"
 #include "src/runtime/host_function.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 
@@ -82,6 +83,7 @@ Status Reports::launch(Function function, void* user_data, bool blocks, StreamOb
     const std::lock_guard lock(mutex_);
     if (!report->delivered) end(report);
   });
+  observe([&](Observer& o) { o.host_function(stream.id, HostFunction::kQueued); });
   return stream.stream->call_host([this, report, undelivered = std::move(undelivered)] { deliver(report); });
 }
 
@@ -139,7 +141,9 @@ void Reports::run(const std::shared_ptr<Report>& report, std::unique_lock<std::m
       reports.end(report);
     }
   } const ending{*this, report, lock};
+  observe([&](Observer& o) { o.host_function(report->stream_id, HostFunction::kBegins); });
   call_host_function(report->function, report->user_data, report->blocks ? report->stream_id : 0);
+  observe([&](Observer& o) { o.host_function(report->stream_id, HostFunction::kEnds); });
 }
 
 void Reports::end(const std::shared_ptr<Report>& report) {

@@ -5,6 +5,7 @@
 #include "src/base/log.h"
 #include "src/runtime/failures.h"
 #include "src/runtime/host_function.h"
+#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 
@@ -53,6 +54,7 @@ Status create_stream(void** handle) {
     return no_context();
   }
   *handle = object->handle;
+  observe([&](Observer& o) { o.created(ObjectKind::kStream, object->handle); });
   return {};
 }
 
@@ -75,6 +77,7 @@ Status destroy_stream(void* handle, Ending ending) {
   }
   process().reports->forget(stream, ending == Ending::kForce);
   if (ending == Ending::kForce) stream.stream->abandon();
+  tell_ended(stream);
   return {};
 }
 
@@ -91,6 +94,7 @@ Status query_stream(void* handle, bool* complete) {
   const FoundStream found = find_stream(handle);
   if (!found.status.ok()) return found.status;
   *complete = found.object->stream->idle();
+  if (*complete) tell_joined(*found.object);
   return {};
 }
 
@@ -117,12 +121,19 @@ Status launch_host_function(void* handle, void (*function)(void*), void* argumen
   if (Status s = not_null(reinterpret_cast<const void*>(function), "func"); !s.ok()) return s;
   const FoundStream found = find_stream(handle);
   if (!found.status.ok()) return found.status;
-  return found.object->stream->call_host(
-      [function, argument, id = found.object->id] { call_host_function(function, argument, id); });
+  const uint32_t id = found.object->id;
+  observe([&](Observer& o) { o.host_function(id, HostFunction::kQueued); });
+  return found.object->stream->call_host([function, argument, id] {
+    observe([&](Observer& o) { o.host_function(id, HostFunction::kBegins); });
+    call_host_function(function, argument, id);
+    observe([&](Observer& o) { o.host_function(id, HostFunction::kEnds); });
+  });
 }
 
 Status wait_until_idle(StreamObject& stream, Timeout timeout) {
-  return as_runtime_failure(stream.stream->synchronize(timeout));
+  Status status = as_runtime_failure(stream.stream->synchronize(timeout));
+  if (status.code() != Code::kStreamTimeout) tell_joined(stream);
+  return status;
 }
 
 Status wait_until_idle(const std::vector<std::shared_ptr<StreamObject>>& streams) {

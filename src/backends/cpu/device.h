@@ -21,6 +21,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Stream> make_stream() override;
   std::unique_ptr<Event> make_event() override;
   MemoryInfo memory() const override;
+  bool memory_is_the_hosts() const override { return true; }
 
  private:
   const std::string kind_;

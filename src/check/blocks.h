@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The program's memory as the checker knows it: who allocated it, what was written, and which work may still touch it.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/check/shadow.h"
+#include "src/check/site.h"
+#include "src/runtime/allocations.h"
+#include "src/tensor/overlap.h"
+
+namespace descend {
+
+// Work that touched memory and may not be over.
+struct Access {
+  uint32_t stream;
+  uint64_t number;  // of the work, on its stream
+  aclTensor view;
+  Extent extent;
+  bool written;
+  std::string what;  // "aclnnElu, self"
+  Site site;
+};
+
+struct Block {
+  Allocation memory;
+  Site made;
+  Shadow written;
+  std::vector<Access> accesses;
+  bool reported = false;  // as still allocated
+  bool freed = false;
+  Site freed_at;
+
+  uintptr_t begin() const { return reinterpret_cast<uintptr_t>(memory.begin); }
+  // "16 bytes into 64 bytes of device memory".
+  std::string describe(const void* address) const;
+};
+
+class Blocks {
+ public:
+  // Device memory that is the host's gets an address without access, which is never used again.
+  void add(Allocation& allocation, const Site& made);
+  void free(const Allocation& allocation, const Site& at);
+  // The block, also a freed one, that holds the address; null for none.
+  Block* find(const void* address);
+  // Whether the address is one that the program can only have from here.
+  bool reserved(const void* address) const;
+  std::map<uintptr_t, Block>& all() { return blocks_; }
+
+ private:
+  // An address for `bytes`, without access; null when there is none left.
+  std::byte* reserve(size_t bytes);
+
+  std::map<uintptr_t, Block> blocks_;
+  std::deque<uintptr_t> freed_;  // the oldest are forgotten
+  std::byte* space_ = nullptr;
+  size_t room_ = 0, used_ = 0;
+  bool tried_ = false;
+};
+
+}  // namespace descend

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// The life of objects and memory, the order of streams, and what is left at the end.
+#include "src/check/checker.h"
+
+#include <mutex>
+
+#include "src/base/text.h"
+#include "src/check/values.h"
+
+namespace descend {
+namespace {
+
+constexpr size_t kKeptGone = 4096;  // executors whose end is remembered
+
+const char* noun(ObjectKind kind) {
+  switch (kind) {
+    case ObjectKind::kTensor:
+      return "aclTensor";
+    case ObjectKind::kScalar:
+      return "aclScalar";
+    case ObjectKind::kIntArray:
+      return "aclIntArray";
+    case ObjectKind::kFloatArray:
+      return "aclFloatArray";
+    case ObjectKind::kBoolArray:
+      return "aclBoolArray";
+    case ObjectKind::kTensorList:
+      return "aclTensorList";
+    case ObjectKind::kScalarList:
+      return "aclScalarList";
+    case ObjectKind::kExecutor:
+      return "aclOpExecutor";
+    case ObjectKind::kStream:
+      return "aclrtStream";
+    case ObjectKind::kEvent:
+      return "aclrtEvent";
+    case ObjectKind::kContext:
+      return "aclrtContext";
+  }
+  return "object";
+}
+
+Finding finding_of(Advice::Remark remark) {
+  switch (remark) {
+    case Advice::Remark::kNoOperator:
+      return Finding::kNoOperator;
+    case Advice::Remark::kNoDtype:
+      return Finding::kNoDtype;
+    case Advice::Remark::kNoSmoothing:
+      return Finding::kNoSmoothing;
+    case Advice::Remark::kNoZloss:
+      return Finding::kNoZloss;
+    case Advice::Remark::kTooLarge:
+      return Finding::kTooLarge;
+    case Advice::Remark::kScales:
+      return Finding::kScales;
+    case Advice::Remark::kEmpty:
+      return Finding::kEmpty;
+    case Advice::Remark::kMeanOfNothing:
+      return Finding::kMeanOfNothing;
+  }
+  return Finding::kNoOperator;
+}
+
+}  // namespace
+
+void Checker::created(ObjectKind kind, const void* handle) {
+  const Site site = Site::here();
+  const std::lock_guard lock(mutex_);
+  if (kind == ObjectKind::kExecutor) {
+    executors_[handle] = {.made = site};
+    gone_.erase(handle);
+  } else {
+    objects_[{kind, handle}] = site;
+  }
+}
+
+void Checker::destroyed(ObjectKind kind, const void* handle) {
+  const Site site = Site::here();
+  const std::lock_guard lock(mutex_);
+  if (kind == ObjectKind::kEvent) order_.forget_event(handle);
+  if (kind != ObjectKind::kExecutor) {
+    objects_.erase({kind, handle});
+    return;
+  }
+  const auto it = executors_.find(handle);
+  if (it == executors_.end()) return;
+  it->second.gone_at = site;
+  gone_[handle] = std::move(it->second);
+  executors_.erase(it);
+  gone_in_order_.push_back(handle);
+  if (gone_in_order_.size() <= kKeptGone) return;
+  gone_.erase(gone_in_order_.front());
+  gone_in_order_.pop_front();
+}
+
+void Checker::missing_executor(const void* handle, bool to_run) {
+  Executor known;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = gone_.find(handle);
+    if (it == gone_.end()) return;  // it never was one: the call's own status says so
+    known = it->second;
+  }
+  reporter_.report(
+      {to_run ? Finding::kRunTwice : Finding::kDestroyedTwice,
+       current_function(),
+       "executor",
+       cat(handle, " was made by ", known.advice ? known.advice->function : "phase one", "GetWorkspaceSize"),
+       {{"called at", Site::here()}, {"the executor was made at", known.made}, {"it was used up at", known.gone_at}}});
+}
+
+void Checker::allocated(Allocation& allocation) {
+  const Site site = Site::here();
+  const std::lock_guard lock(mutex_);
+  blocks_.add(allocation, site);
+}
+
+void Checker::freeing(const Allocation& allocation) {
+  const Site site = Site::here();
+  std::vector<Reported> found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const Block* block = blocks_.find(allocation.begin))
+      for (const Access& access : block->accesses) {
+        if (order_.before(access.stream, access.number, order_.host())) continue;
+        found.push_back({Finding::kFreedInUse,
+                         current_function(),
+                         "devPtr",
+                         cat(block->describe(allocation.begin), ", is ", access.written ? "written" : "read", " by ",
+                             access.what, " on stream ", access.stream, ", which the host has not waited for"),
+                         {{"freed at", site},
+                          {"the work was submitted at", access.site},
+                          {"the memory was allocated at", block->made}}});
+        break;
+      }
+    blocks_.free(allocation, site);
+  }
+  reporter_.report_all(found);
+}
+
+void Checker::note(const Advice& advice) {
+  for (const Advice::Note& note : advice.notes)
+    reporter_.report(
+        {finding_of(note.remark), advice.function, note.parameter, note.text, {{"called at", Site::here()}}});
+}
+
+void Checker::planned(const void* executor, const Advice& advice) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = executors_.find(executor); it != executors_.end()) {
+      it->second.advice = std::make_shared<const Advice>(advice);
+      for (const auto& [parameter, tensor] : advice.tensors)
+        if (const auto made = objects_.find({ObjectKind::kTensor, tensor}); made != objects_.end())
+          it->second.tensors[parameter] = made->second;
+    }
+  }
+  note(advice);
+}
+
+void Checker::refused(const Advice& advice) { note(advice); }
+
+void Checker::recorded(const void* event, const StreamInfo& stream) {
+  const std::lock_guard lock(mutex_);
+  order_.record(event, stream.id);
+}
+void Checker::waits(const StreamInfo& stream, const void* event) {
+  const std::lock_guard lock(mutex_);
+  order_.wait(stream.id, event);
+}
+void Checker::joined(const StreamInfo& stream) {
+  const std::lock_guard lock(mutex_);
+  order_.join(stream.id);
+}
+void Checker::joined_event(const void* event) {
+  const std::lock_guard lock(mutex_);
+  order_.join_event(event);
+}
+void Checker::stream_ended(const StreamInfo& stream) {
+  const std::lock_guard lock(mutex_);
+  order_.end(stream.id);
+}
+
+// A function of the program runs after its stream's work, and may write what later work reads.
+void Checker::host_function(uint32_t stream, HostFunction moment) {
+  const std::lock_guard lock(mutex_);
+  if (moment == HostFunction::kBegins) order_.join(stream);
+  if (moment == HostFunction::kQueued) ++host_functions_;
+  if (moment == HostFunction::kEnds) --host_functions_;
+}
+
+void Checker::report_alive(const char* when) {
+  std::vector<Reported> found;
+  const auto add = [&](Finding finding, const std::string& what, const std::string& text, const Site& made) {
+    for (Reported& each : found)
+      if (each.finding == finding && each.argument == what && each.sites[0].second == made) {
+        each.text += cat(", ", text);
+        return;
+      }
+    found.push_back({finding, when, what, text, {{"made at", made}}});
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, site] : objects_) {
+      const bool handle =
+          key.first == ObjectKind::kStream || key.first == ObjectKind::kEvent || key.first == ObjectKind::kContext;
+      add(handle ? Finding::kHandleAlive : Finding::kObjectAlive, noun(key.first), cat(key.second), site);
+    }
+    for (const auto& [handle, executor] : executors_)
+      add(executor.run ? Finding::kObjectAlive : Finding::kNeverRun,
+          executor.run      ? noun(ObjectKind::kExecutor)
+          : executor.advice ? executor.advice->function
+                            : "executor",
+          cat(handle), executor.made);
+    for (const auto& [begin, block] : blocks_.all())
+      if (!block.freed && !block.reported)
+        add(Finding::kMemoryAlive, block.memory.kind == MemoryKind::kDevice ? "device memory" : "host memory",
+            cat(block.memory.asked, " bytes at ", static_cast<const void*>(block.memory.begin)), block.made);
+    for (auto& [begin, block] : blocks_.all()) block.reported = true;
+    objects_.clear();
+    executors_.clear();
+  }
+  reporter_.report_all(found);
+}
+
+bool Checker::dereferenced(const void* address, const Site& site) {
+  Reported found{Finding::kDereferenced, "", "", "", {{"the host was at", site}}};
+  {
+    const std::lock_guard lock(mutex_);
+    if (!blocks_.reserved(address)) return false;
+    const Block* block = blocks_.find(address);
+    found.text = block == nullptr ? cat(address, ", past the end of device memory")
+                                  : cat(block->describe(address), block->freed ? " that was freed" : "");
+    if (block != nullptr) found.sites.push_back({"the memory was allocated at", block->made});
+  }
+  reporter_.report(found);
+  return true;
+}
+
+}  // namespace descend

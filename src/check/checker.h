@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// The checker: knows every allocation, object, stream and event of the program, and reports what is wrong with how they
+// are used.  docs/checker.md is its guide.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "src/base/leaf_mutex.h"
+#include "src/check/blocks.h"
+#include "src/check/order.h"
+#include "src/check/reporter.h"
+#include "src/observe/advice.h"
+#include "src/observe/observer.h"
+
+namespace descend {
+
+class Checker final : public Observer {
+ public:
+  explicit Checker(Reporter& reporter) : reporter_(reporter) {}
+
+  void created(ObjectKind kind, const void* handle) override;
+  void destroyed(ObjectKind kind, const void* handle) override;
+  void missing_executor(const void* handle, bool to_run) override;
+  void allocated(Allocation& allocation) override;
+  void freeing(const Allocation& allocation) override;
+  void planned(const void* executor, const Advice& advice) override;
+  void refused(const Advice& advice) override;
+  Status submitting(const StreamInfo* stream, const Work& work) override;
+  std::unique_ptr<Watch> watch(const StreamInfo&, const Work& work, std::span<const Use> uses) override;
+  void recorded(const void* event, const StreamInfo& stream) override;
+  void waits(const StreamInfo& stream, const void* event) override;
+  void joined(const StreamInfo& stream) override;
+  void joined_event(const void* event) override;
+  void stream_ended(const StreamInfo& stream) override;
+  void host_function(uint32_t stream, HostFunction moment) override;
+  void finalizing() override { report_alive("aclFinalize"); }
+
+  // What is still alive, once.
+  void report_alive(const char* when);
+
+  // The host touched an address that it has no access to; false when that has nothing to do with us.
+  bool dereferenced(const void* address, const Site& site);
+
+ private:
+  struct Executor {
+    Site made;
+    std::shared_ptr<const Advice> advice;
+    std::map<std::string, Site> tensors;  // where each parameter's was created
+    bool run = false;
+    Site gone_at;  // where it was used up or destroyed
+  };
+  // One look at the arguments of a call, with the lock held.
+  struct Look {
+    const char* function;
+    const StreamInfo* stream;
+    Site site;
+    const VectorClock* after;
+    uint64_t number;
+    const Executor* executor;
+    std::vector<Reported> found;
+    std::string fatal;       // the finding that would stop a card
+    bool unwritten = false;  // garbage is read: values say nothing
+  };
+
+  Look look_at(const StreamInfo* stream, const Work& work);
+  const Executor* executor(const void* handle) const;
+  void note(const Advice& advice);
+  // The address's block; null, with a finding, when it is not one that the device can use.
+  Block* device_block(Look& look, const std::string& argument, const aclTensor& view);
+  void use(Look& look, const Use& use);
+  void check_overlaps(Look& look, std::span<const Use> uses);
+  void copy(Look& look, const Work& work);
+  void touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written);
+  void check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view);
+  static void mark_written(Block& block, const aclTensor& view);
+
+  Reporter& reporter_;
+  LeafMutex mutex_;
+  Blocks blocks_;
+  Order order_;
+  std::map<std::pair<ObjectKind, const void*>, Site> objects_;
+  std::map<const void*, Executor> executors_;
+  std::map<const void*, Executor> gone_;
+  std::deque<const void*> gone_in_order_;
+  int64_t host_functions_ = 0;  // queued and not over
+};
+
+// How a program that would end with 0 ends when something was found.
+inline constexpr int kFoundStatus = 66;
+
+}  // namespace descend

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/base/leaf_mutex.h"
+#include "src/check/findings.h"
+#include "src/check/site.h"
+
+namespace descend {
+
+struct Reported {
+  Finding finding;
+  std::string function;                             // the C function
+  std::string argument;                             // of it; empty where it is about none
+  std::string text;                                 // the values
+  std::vector<std::pair<std::string, Site>> sites;  // "the memory was allocated", where; the first is where it shows
+};
+
+class Reporter {
+ public:
+  // `suppressed`: ids, comma-separated, each may end in a star.  `json`: a file; empty: text on standard error.
+  Reporter(const std::string& suppressed, const std::string& json);
+
+  // The same thing at the same place is said once and counted.
+  void report(const Reported& reported);
+  void report_all(const std::vector<Reported>& all) {
+    for (const Reported& each : all) report(each);
+  }
+
+  // The last line.  How many different things were found.
+  size_t summarize();
+
+ private:
+  using Key = std::pair<int, std::string>;  // the finding; function, argument and place
+
+  bool suppressed(const std::string& id) const;
+  void write(const std::string& text) const;
+
+  std::vector<std::string> suppressed_;
+  int file_ = 2;
+  bool json_ = false;
+  LeafMutex mutex_;
+  std::map<Key, size_t> seen_;
+};
+
+}  // namespace descend

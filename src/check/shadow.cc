@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include "src/check/shadow.h"
+
+#include <bit>
+
+namespace descend {
+namespace {
+
+// Bits [from, to) of a word, to at most 64.
+uint64_t ones(size_t from, size_t to) {
+  const uint64_t below = to >= 64 ? ~uint64_t{0} : (uint64_t{1} << to) - 1;
+  return below & ~((uint64_t{1} << from) - 1);
+}
+
+}  // namespace
+
+void Shadow::mark(size_t begin, size_t end) {
+  if (begin >= end || state_ == State::kAll) return;
+  if (begin == 0 && end >= bytes_) {
+    state_ = State::kAll;
+    bits_ = {};
+    return;
+  }
+  if (state_ == State::kNone) bits_.assign((bytes_ + kWord - 1) / kWord, 0);
+  state_ = State::kSome;
+  const size_t first = begin / kWord, last = (end - 1) / kWord;
+  if (first == last) {
+    bits_[first] |= ones(begin % kWord, (end - 1) % kWord + 1);
+    return;
+  }
+  bits_[first] |= ones(begin % kWord, kWord);
+  std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(first) + 1, bits_.begin() + static_cast<std::ptrdiff_t>(last),
+            ~uint64_t{0});
+  bits_[last] |= ones(0, (end - 1) % kWord + 1);
+}
+
+size_t Shadow::first_unwritten(size_t begin, size_t end) const {
+  if (begin >= end || state_ == State::kAll) return end;
+  if (state_ == State::kNone) return begin;
+  for (size_t at = begin; at < end; at = (at / kWord + 1) * kWord) {
+    const uint64_t missing = ~bits_[at / kWord] & ones(at % kWord, std::min(kWord, end - at / kWord * kWord));
+    if (missing != 0) return at / kWord * kWord + static_cast<size_t>(std::countr_zero(missing));
+  }
+  return end;
+}
+
+}  // namespace descend

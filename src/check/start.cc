@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Begins the checker when the library is loaded, catches the host at device memory, and ends with the process.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "src/base/environment.h"
+#include "src/check/checker.h"
+
+namespace descend {
+namespace {
+
+Reporter* the_reporter = nullptr;
+Checker* the_checker = nullptr;
+pid_t the_process = 0;
+struct sigaction before = {};
+
+// Says what the access was and lets it happen again, with whatever would have handled it without us.
+void on_fault(int, siginfo_t* info, void*) {
+  the_checker->dereferenced(info->si_addr, Site::here());
+  sigaction(SIGSEGV, &before, nullptr);
+}
+
+// A program that ended well but had findings ends with another status.
+void at_exit(int status, void*) {
+  const bool whole = getpid() == the_process;  // a forked child has its parent's objects
+  if (whole && status == 0) the_checker->report_alive("exit");
+  if (!whole) return;
+  const size_t found = the_reporter->summarize();
+  if (found == 0 || status != 0) return;
+  std::cout.flush();
+  std::fflush(nullptr);
+  _exit(kFoundStatus);
+}
+
+bool start() {
+  if (std::getenv("DESCEND_CHECK") == nullptr || !environment().check) return false;
+  the_process = getpid();
+  the_reporter = new Reporter(environment().check_suppress, environment().check_json);
+  the_checker = new Checker(*the_reporter);
+  (void)Site::here();  // loads what a backtrace needs, outside of any signal
+  add_observer(the_checker);
+  struct sigaction action = {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &before);
+  on_exit(at_exit, nullptr);
+  return true;
+}
+
+[[maybe_unused]] const bool started = start();
+
+}  // namespace
+}  // namespace descend

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The values that a run reads and writes: class numbers that are none, means of nothing, NaN and infinities.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/check/reporter.h"
+#include "src/observe/advice.h"
+#include "src/observe/observer.h"
+
+namespace descend {
+
+// Whether a view of a floating dtype has an element that is not finite.  Several cores look.
+bool has_not_finite(const aclTensor& view);
+
+struct ClassCount {
+  int64_t valid = 0, wrong = 0;
+  int64_t first_wrong = 0, value = 0;  // where, counting elements in row-major order
+};
+ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
+
+// Looks at one run on the thread that computes it.
+class ValueWatch final : public Watch {
+ public:
+  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site);
+  void before() override;
+  void after() override;
+
+ private:
+  void report(Finding finding, const std::string& argument, std::string text) const;
+
+  Reporter& reporter_;
+  const Advice advice_;
+  const std::string function_;
+  const std::vector<Use> uses_;
+  const Site site_;
+  bool expected_ = false;  // a result that is not finite is explained already
+};
+
+}  // namespace descend

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What an operator knows of a call that its contract does not ask for, but a card or common sense does.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/tensor/tensor.h"
+
+namespace descend {
+
+// Filled by Op::advise, which an operator may have, for each call of phase one while somebody observes.
+struct Advice {
+  // Where a call is not one that the card takes.
+  enum class Remark { kNoOperator, kNoDtype, kNoSmoothing, kNoZloss, kTooLarge, kScales, kEmpty, kMeanOfNothing };
+  struct Note {
+    Remark remark;
+    std::string parameter;
+    std::string text;  // the rule and the value
+  };
+  // A tensor of class numbers: each is in [0, classes) or ignored.
+  struct Classes {
+    std::string parameter;
+    int64_t count = 0;
+    int64_t ignored = 0;
+    bool mean = false;  // over the positions that count
+  };
+
+  void note(Remark remark, std::string parameter, std::string text) {
+    notes.push_back({remark, std::move(parameter), std::move(text)});
+  }
+
+  const char* function = "";
+  std::vector<std::pair<std::string, const aclTensor*>> tensors;  // by their parameters' names
+  std::vector<Note> notes;
+  std::vector<Classes> classes;
+  std::string attributes;   // the parameters that are no tensors, for people
+  bool not_finite = false;  // one of them is not
+};
+
+}  // namespace descend

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// The checker as an observer of its own: told of right and of wrong programs by many threads at once.
+#include "src/check/checker.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/device/backends.h"
+#include "src/device/device.h"
+
+namespace descend::test {
+namespace {
+
+// A checker whose findings are lines of a file.
+class CheckChecker : public testing::Test {
+ protected:
+  CheckChecker()
+      : file_(testing::TempDir() + "findings_" + std::to_string(reinterpret_cast<uintptr_t>(this))),
+        reporter_("", file_),
+        checker_(reporter_) {}
+  ~CheckChecker() override {
+    for (const Allocation& each : freed_) device().free(each.memory);
+    std::remove(file_.c_str());
+  }
+
+  static Device& device() { return *visible_devices().entries.at(0).device; }
+  Allocation allocate(size_t bytes) {
+    Allocation made;
+    made.memory = made.begin = static_cast<std::byte*>(device().allocate(bytes + 64));
+    made.bytes = bytes + 64;
+    made.asked = bytes;
+    made.device = &device();
+    checker_.allocated(made);
+    return made;
+  }
+  void free(const Allocation& memory) {
+    checker_.freeing(memory);
+    const std::lock_guard lock(mutex_);
+    freed_.push_back(memory);
+  }
+  static Use use(const char* name, const Allocation& memory, bool written) {
+    Use made{name, {}, !written, written, true};
+    made.view.dtype = DataType::kUint8;
+    made.view.shape = {static_cast<int64_t>(memory.asked)};
+    made.view.strides = {1};
+    made.view.data = memory.begin;
+    return made;
+  }
+  Status run(uint32_t stream, const std::vector<Use>& uses) {
+    const StreamInfo info{stream, 0, &device(), nullptr};
+    return checker_.submitting(&info, {.function = "aclnnTest", .uses = uses});
+  }
+  void copy_in(const Allocation& memory) {
+    const std::vector<std::byte> host(memory.asked);
+    EXPECT_TRUE(
+        checker_
+            .submitting(
+                nullptr,
+                {.function = "aclrtMemcpy", .to = memory.begin, .from = host.data(), .bytes = memory.asked, .kind = 1})
+            .ok());
+  }
+  std::vector<std::string> found() const {
+    std::vector<std::string> ids;
+    std::ifstream file(file_);
+    for (std::string line; std::getline(file, line);) ids.push_back(line.substr(line.find("DSC-"), 7));
+    return ids;
+  }
+  using Ids = std::vector<std::string>;
+
+  const std::string file_;
+  Reporter reporter_;
+  Checker checker_;
+  std::mutex mutex_;
+  std::vector<Allocation> freed_;
+};
+
+TEST_F(CheckChecker, device_memory_has_an_address_without_access_that_is_not_used_again) {
+  const Allocation first = allocate(100);
+  EXPECT_NE(first.begin, first.memory);
+  free(first);
+  const Allocation second = allocate(100);
+  EXPECT_NE(second.begin, first.begin);
+  EXPECT_FALSE(run(1, {use("self", first, false)}).ok());
+  EXPECT_EQ(found(), Ids{"DSC-104"});
+  free(second);
+}
+
+TEST_F(CheckChecker, reads_of_what_an_event_orders_are_no_race_and_others_are) {
+  const Allocation memory = allocate(64);
+  const StreamInfo first{1, 0, &device(), nullptr}, second{2, 0, &device(), nullptr};
+  const int event = 0;
+  EXPECT_TRUE(run(1, {use("out", memory, true)}).ok());
+  checker_.recorded(&event, first);
+  checker_.waits(second, &event);
+  EXPECT_TRUE(run(2, {use("self", memory, false)}).ok());
+  EXPECT_EQ(found(), Ids{});
+  EXPECT_TRUE(run(1, {use("out", memory, true)}).ok());  // while stream 2 may be reading
+  EXPECT_EQ(found(), Ids{"DSC-201"});
+  checker_.joined(first);
+  checker_.joined(second);
+  free(memory);
+  EXPECT_EQ(found(), Ids{"DSC-201"});
+}
+
+TEST_F(CheckChecker, columns_of_one_matrix_are_no_race) {
+  const Allocation memory = allocate(64);
+  copy_in(memory);
+  const auto column = [&](int64_t k) {
+    Use made = use("out", memory, true);
+    made.view.shape = {8};
+    made.view.strides = {8};
+    made.view.offset = k;
+    return made;
+  };
+  EXPECT_TRUE(run(1, {column(0)}).ok());
+  EXPECT_TRUE(run(2, {column(1)}).ok());
+  EXPECT_EQ(found(), Ids{});
+  EXPECT_TRUE(run(3, {column(1)}).ok());
+  EXPECT_EQ(found(), Ids{"DSC-201"});
+  for (uint32_t stream : {1, 2, 3}) checker_.stream_ended({stream, 0, &device(), nullptr});
+  free(memory);
+}
+
+TEST_F(CheckChecker, a_copy_within_the_device_carries_over_what_was_not_written) {
+  const Allocation from = allocate(64), to = allocate(64);
+  std::vector<std::byte> host(64);
+  const auto copy = [&](void* to_address, const void* from_address, uint64_t bytes, int32_t kind) {
+    return checker_.submitting(
+        nullptr, {.function = "aclrtMemcpy", .to = to_address, .from = from_address, .bytes = bytes, .kind = kind});
+  };
+  EXPECT_TRUE(copy(from.begin + 8, host.data(), 8, 1).ok());
+  EXPECT_TRUE(copy(to.begin, from.begin, 64, 3).ok());
+  EXPECT_TRUE(copy(host.data(), to.begin + 8, 8, 2).ok());
+  EXPECT_EQ(found(), Ids{});
+  EXPECT_TRUE(copy(host.data(), to.begin + 8, 9, 2).ok());
+  EXPECT_EQ(found(), Ids{"DSC-107"});
+  free(from);
+  free(to);
+}
+
+TEST_F(CheckChecker, many_threads_that_do_right_are_told_nothing) {
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      const StreamInfo stream{100 + t, 0, &device(), nullptr};
+      for (int i = 0; i < 50; ++i) {
+        const Allocation in = allocate(256), out = allocate(256);
+        int object = 0;
+        checker_.created(ObjectKind::kTensor, &object);
+        copy_in(in);
+        EXPECT_TRUE(run(stream.id, {use("self", in, false), use("out", out, true)}).ok());
+        checker_.destroyed(ObjectKind::kTensor, &object);
+        checker_.joined(stream);
+        free(in);
+        free(out);
+      }
+      checker_.stream_ended(stream);
+    });
+  for (std::thread& thread : threads) thread.join();
+  checker_.report_alive("exit");
+  EXPECT_EQ(found(), Ids{});
+}
+
+TEST_F(CheckChecker, many_threads_that_do_wrong_are_all_told) {
+  std::vector<std::thread> threads;
+  for (uint32_t t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      const Allocation memory = allocate(256);
+      const std::string name = "self" + std::to_string(t);
+      EXPECT_TRUE(run(100 + t, {use(name.c_str(), memory, false)}).ok());  // never written
+      checker_.joined({100 + t, 0, &device(), nullptr});
+      free(memory);
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(found(), Ids(8, "DSC-107"));
+}
+
+}  // namespace
+}  // namespace descend::test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// The parts of the checker: which bytes were written, what happens before what, and the values.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "src/check/order.h"
+#include "src/check/shadow.h"
+#include "src/check/values.h"
+
+namespace descend::test {
+namespace {
+
+aclTensor view_of(DataType dtype, Dims shape, Dims strides, void* data, int64_t offset = 0) {
+  aclTensor view;
+  view.dtype = dtype;
+  view.shape = shape;
+  view.strides = strides;
+  view.data = data;
+  view.offset = offset;
+  return view;
+}
+
+TEST(CheckShadow, knows_every_range_of_bytes) {
+  constexpr size_t kBytes = 200;
+  for (size_t begin = 0; begin < kBytes; begin += 7)
+    for (size_t end = begin + 1; end <= kBytes; end += 13) {
+      Shadow shadow(kBytes);
+      shadow.mark(begin, end);
+      EXPECT_EQ(shadow.first_unwritten(begin, end), end);
+      if (begin > 0) EXPECT_EQ(shadow.first_unwritten(begin - 1, end), begin - 1);
+      if (end < kBytes) EXPECT_EQ(shadow.first_unwritten(begin, kBytes), end);
+    }
+}
+
+TEST(CheckShadow, nothing_is_written_at_first_and_parts_add_up) {
+  Shadow shadow(128);
+  EXPECT_EQ(shadow.first_unwritten(5, 128), 5u);
+  shadow.mark(0, 64);
+  shadow.mark(65, 128);
+  EXPECT_EQ(shadow.first_unwritten(0, 128), 64u);
+  shadow.mark(64, 65);
+  EXPECT_EQ(shadow.first_unwritten(0, 128), 128u);
+}
+
+// The bytes that the runs cover, and how many runs there are.
+std::pair<std::vector<bool>, int> covered(const aclTensor& view, const std::vector<float>& memory) {
+  std::vector<bool> bytes(memory.size() * sizeof(float), false);
+  int runs = 0;
+  const auto base = reinterpret_cast<uintptr_t>(memory.data());
+  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
+    ++runs;
+    for (uintptr_t at = begin; at < end; ++at) bytes[at - base] = true;
+    return true;
+  });
+  return {bytes, runs};
+}
+
+TEST(CheckRuns, cover_exactly_the_elements_of_a_view) {
+  std::vector<float> memory(64);
+  const struct {
+    Dims shape, strides;
+    int64_t offset;
+    int runs;
+  } cases[] = {{{4, 8}, {8, 1}, 0, 1}, {{8, 4}, {1, 8}, 0, 1}, {{4, 3}, {8, 1}, 2, 4}, {{4}, {-2}, 9, 4},
+               {{5, 3}, {0, 1}, 1, 1}, {{}, {}, 7, 1},         {{0, 4}, {4, 1}, 0, 0}, {{2, 3, 4}, {24, 8, 2}, 1, 24}};
+  for (const auto& c : cases) {
+    const aclTensor view = view_of(DataType::kFloat, c.shape, c.strides, memory.data(), c.offset);
+    const auto [bytes, runs] = covered(view, memory);
+    std::vector<bool> expected(bytes.size(), false);
+    for (int64_t i = 0; i < size_of(view); ++i) {
+      int64_t at = c.offset, rest = i;
+      for (size_t k = c.shape.size(); k-- > 0; rest /= c.shape[k]) at += rest % c.shape[k] * c.strides[k];
+      for (size_t b = 0; b < sizeof(float); ++b) expected[static_cast<size_t>(at) * sizeof(float) + b] = true;
+    }
+    EXPECT_EQ(bytes, expected) << describe(view);
+    EXPECT_EQ(runs, c.runs) << describe(view);
+  }
+}
+
+TEST(CheckOrder, work_is_over_when_the_host_has_waited) {
+  Order order;
+  const auto work = order.submit(1);
+  const uint64_t number = work.number;
+  EXPECT_FALSE(order.before(1, number, order.host()));
+  order.join(1);
+  EXPECT_TRUE(order.before(1, number, order.host()));
+  EXPECT_FALSE(order.before(1, order.submit(1).number, order.host()));
+}
+
+TEST(CheckOrder, an_event_carries_what_was_before_it_and_nothing_after) {
+  Order order;
+  const int event = 0;
+  const uint64_t first = order.submit(1).number;
+  order.record(&event, 1);
+  const uint64_t second = order.submit(1).number;
+  EXPECT_FALSE(order.before(1, first, order.submit(2).after));
+  order.wait(2, &event);
+  const auto later = order.submit(2);
+  EXPECT_TRUE(order.before(1, first, later.after));
+  EXPECT_FALSE(order.before(1, second, later.after));
+  // Through a third stream, and to the host.
+  const int other = 0;
+  order.record(&other, 2);
+  order.wait(3, &other);
+  EXPECT_TRUE(order.before(1, first, order.submit(3).after));
+  order.join_event(&other);
+  EXPECT_TRUE(order.before(1, first, order.host()));
+  EXPECT_FALSE(order.before(1, second, order.host()));
+}
+
+TEST(CheckOrder, a_stream_that_has_ended_is_before_everything) {
+  Order order;
+  const uint64_t number = order.submit(1).number;
+  order.end(1);
+  EXPECT_TRUE(order.before(1, number, order.host()));
+  EXPECT_TRUE(order.before(1, number, order.submit(2).after));
+}
+
+TEST(CheckValues, finds_the_one_number_that_is_not_finite_wherever_it_is) {
+  std::vector<float> values(300000, 1e30f);
+  const auto all = view_of(DataType::kFloat, {300000}, {1}, values.data());
+  const auto odd = view_of(DataType::kFloat, {150000}, {2}, values.data(), 1);
+  EXPECT_FALSE(has_not_finite(all));
+  for (const size_t at : {size_t{0}, size_t{131071}, values.size() - 2}) {
+    for (const float bad : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(), NAN}) {
+      values[at] = bad;
+      EXPECT_TRUE(has_not_finite(all)) << at;
+      EXPECT_EQ(has_not_finite(odd), at % 2 == 1) << at;
+    }
+    values[at] = 0;
+  }
+  uint16_t halves[3] = {0x7bff, 0x7c00, 0};  // 65504 and infinity as FLOAT16, both finite as BF16
+  EXPECT_TRUE(has_not_finite(view_of(DataType::kFloat16, {3}, {1}, halves)));
+  EXPECT_FALSE(has_not_finite(view_of(DataType::kBfloat16, {3}, {1}, halves)));
+  EXPECT_FALSE(has_not_finite(view_of(DataType::kInt32, {1}, {1}, values.data())));
+}
+
+TEST(CheckValues, counts_classes_in_logical_order) {
+  int64_t targets[6] = {0, 5, -100, 2, 3, -1};
+  const auto count = count_classes(view_of(DataType::kInt64, {3, 2}, {1, 3}, targets), {"target", 3, -100, false});
+  EXPECT_EQ(count.valid, 2);        // 0 and 2
+  EXPECT_EQ(count.wrong, 3);        // 5, 3 and -1
+  EXPECT_EQ(count.first_wrong, 2);  // 0, 2, 5, 3, -100, -1
+  EXPECT_EQ(count.value, 5);
+}
+
+}  // namespace
+}  // namespace descend::test

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* A z-loss. */
+#include "program.h"
+
+#include "cross_entropy.h"
+
+int main(void) {
+  start();
+  cross_entropy(0, WRONG_OR_RIGHT(1e-4, 0));
+  return finish();
+}

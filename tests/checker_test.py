@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""The checker and the trace, on programs: each finding is reported where it should be, and nowhere else."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+from installed import CC, CXX, SHARED, SOURCE, clean_environment, prefix, run
+
+PROGRAMS = SOURCE / "tests" / "checker"
+EXAMPLES = SHARED / "documents" / "examples"
+FOUND = 66
+# What is wrong with the documents' programs: (id, argument).
+WRONG = {
+    "smooth_l1_loss_backward": [],
+    "elu_backward": [],
+    "nll_loss2d_backward": [],
+    "upsample_nearest3d_backward": [("DSC-304", "aclIntArray"), ("DSC-304", "aclIntArray")],
+    "cross_entropy_loss_grad": [("DSC-102", "target")],
+}
+
+
+def table():
+    """{id: title} of the one table of findings."""
+    text = (SOURCE / "src/check/findings.h").read_text()
+    numbers = dict(re.findall(r"(k\w+) = (\d+),", text))
+    titles = re.findall(r'\{Finding::(k\w+), "([^"]+)"', text)
+    return {f"DSC-{numbers[name]}": title for name, title in titles}
+
+
+class Built(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def build(self, source, *options, compiler=(CC, "-std=gnu99", "-Wall", "-Werror")):
+        program = self.folder / source.stem
+        run(*compiler, "-g", *options, source, f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase",
+            "-lascendcl", "-lpthread", "-o", program)
+        return program
+
+    def descend(self, *arguments):
+        return subprocess.run([prefix() / "bin" / "descend", "run", *map(str, arguments)], capture_output=True,
+                              text=True, timeout=600, env=clean_environment(ASCEND_GLOBAL_LOG_LEVEL="4"))
+
+
+class Programs(Built):
+    def check(self, program, *options):
+        """The exit status and the findings."""
+        report = self.folder / "findings.json"
+        ended = self.descend("--check", "--report", report, *options, "--", program)
+        return ended.returncode, [json.loads(line) for line in report.read_text().splitlines()]
+
+    def test_each_finding_is_reported_and_its_correction_is_not(self):
+        for identity in table():
+            source = PROGRAMS / f"dsc_{identity[4:]}.c"
+            with self.subTest(identity):
+                status, found = self.check(self.build(source))
+                self.assertEqual({each["id"] for each in found}, {identity}, found)
+                self.assertEqual(status, -11 if identity == "DSC-109" else FOUND)
+                for each in found:
+                    self.assertTrue(each["why"] and each["do"] and each["title"])
+                    self.assertTrue(each["sites"][0]["frames"], "no place in the program")
+                status, found = self.check(self.build(source, "-DFIXED"))
+                self.assertEqual((status, found), (0, []))
+
+    def test_a_finding_says_where_what_and_what_to_do(self):
+        program = self.build(PROGRAMS / "dsc_102.c")
+        text = self.descend("--check", "--", program).stderr
+        self.assertIn("DSC-102 aclnnNLLLoss, target: ", text)
+        self.assertIn("INT64[2] takes bytes 0 to 16 of memory of 8 bytes (64 with padding)", text)
+        for label in ("called at", "the memory was allocated at", "the tensor was created at"):
+            self.assertRegex(text, rf"{label}\n( +#\d .*\n)* +#\d main at .*dsc_102\.c:\d+")
+        self.assertIn("==descend== 1 finding: DSC-102\n", text)
+
+    def test_the_second_place_of_a_race_is_named(self):
+        _, found = self.check(self.build(PROGRAMS / "dsc_201.c"))
+        self.assertIn("the other work was submitted at", [site["label"] for site in found[0]["sites"]])
+
+    def test_suppressed_findings_are_not_there(self):
+        program = self.build(PROGRAMS / "dsc_107.c")
+        for ids in ("DSC-107", "DSC-999,DSC-1*"):
+            self.assertEqual(self.check(program, "--suppress", ids), (0, []))
+        self.assertEqual(self.check(program, "--suppress", "DSC-10")[0], FOUND)
+
+    def test_findings_as_json_on_standard_error(self):
+        ended = self.descend("--check", "--json", "--", self.build(PROGRAMS / "dsc_107.c"))
+        self.assertEqual(json.loads(ended.stderr)["id"], "DSC-107")
+
+    def test_a_status_that_is_not_0_is_kept(self):
+        source = self.folder / "failing.c"
+        source.write_text((PROGRAMS / "dsc_107.c").read_text().replace("return finish();", "finish(); return 3;")
+                          .replace('"program.h"', f'"{PROGRAMS}/program.h"'))
+        status, found = self.check(self.build(source))
+        self.assertEqual((status, len(found)), (3, 1))
+
+    def test_a_copy_that_is_over_when_it_returns_is_no_race(self):
+        self.assertEqual(self.check(self.build(PROGRAMS / "pageable.c")), (0, []))
+
+    def test_threads_streams_events_and_callbacks_that_are_right(self):
+        program = self.build(PROGRAMS / "threads.c")
+        for device in ("cpu", "reference"):
+            for _ in range(3):
+                self.assertEqual(self.check(program, "--device", device), (0, []))
+
+    def test_the_operators_own_tests_use_memory_and_objects_rightly(self):
+        """Every operator, dtype and layout.  What the tests do wrong on purpose is in the values and the products' rules."""
+        tests = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_tests"
+        report = self.folder / "findings.json"
+        # Two tests reach further than memory would, over memory of the host.
+        chosen = "--gtest_filter=*Operators.*-ThreadsOf*:*2_to_the_31*"
+        ended = self.descend("--check", "--report", report, "--suppress", "DSC-106,DSC-4*,DSC-5*", "--", tests, chosen)
+        self.assertEqual((ended.returncode, report.read_text()), (0, ""), ended.stdout[-2000:])
+
+    @unittest.skipUnless(EXAMPLES.exists(), f"the documents are not at {EXAMPLES}")
+    def test_what_is_wrong_with_the_documents_programs(self):
+        for name, expected in WRONG.items():
+            with self.subTest(name):
+                program = self.build(EXAMPLES / f"{name}.cpp", compiler=(CXX, "-std=c++11"))
+                status, found = self.check(program)
+                self.assertEqual([(each["id"], each["argument"]) for each in found], expected)
+                self.assertEqual(status, FOUND if expected else 0)
+
+    def test_every_finding_is_in_the_guide_under_its_title(self):
+        guide = (SOURCE / "docs/checker.md").read_text()
+        sections = re.findall(r"(?m)^### (DSC-\d+)\n\n\*\*(.*)\*\*\n\n(.+)", guide)
+        self.assertEqual([(identity, title) for identity, title, _ in sections], list(table().items()))
+        self.assertEqual(sorted(f"DSC-{path.stem[4:]}" for path in PROGRAMS.glob("dsc_*.c")), sorted(table()))
+
+
+class Trace(Built):
+    def events(self, program, *options):
+        file = self.folder / "trace.json"
+        ended = self.descend("--trace", file, *options, "--", program)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        return json.loads(file.read_text())["traceEvents"], ended.stderr
+
+    def test_rows_slices_and_table(self):
+        events, text = self.events(self.build(PROGRAMS / "dsc_201.c", "-DFIXED"))
+        rows = {each["tid"]: each["args"]["name"] for each in events if each["ph"] == "M" and each["pid"] == 1}
+        self.assertEqual(len([name for name in rows.values() if name.startswith("stream ")]), 2)
+        slices = [each for each in events if each["ph"] == "X"]
+        runs = [each for each in slices if each["name"] == "aclnnElu" and each["pid"] == 1]
+        self.assertEqual(len(runs), 2)
+        first, second = sorted(runs, key=lambda each: each["ts"])
+        self.assertLessEqual(first["ts"] + first["dur"], second["ts"])
+        self.assertEqual(first["args"]["self"], "FLOAT[16]")
+        self.assertEqual(first["args"]["bytes"], 128)
+        self.assertIn("GB/s", first["args"])
+        self.assertIn("aclrtStreamWaitEvent", [each["name"] for each in slices if each["pid"] == 1])
+        for name in ("aclrtSynchronizeStream", "aclnnEluGetWorkspaceSize", "aclrtMemcpy"):
+            self.assertIn(name, [each["name"] for each in slices if each["pid"] == 0])
+        self.assertRegex(text, r"(?m)^aclnnElu +2 +[\d.]+ +[\d.]+ +[\d.]+ +\d+ %$")
+
+    def test_together_with_the_checker_and_many_threads(self):
+        events, text = self.events(self.build(PROGRAMS / "threads.c"), "--check")
+        self.assertEqual(len([each for each in events if each["name"] == "aclnnElu" and each["pid"] == 1]), 8 * 20 * 2)
+        self.assertIn("nothing found", text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

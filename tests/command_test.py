@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""`descend`, the command, as it is installed: what it prints, for people and for programs, and how it ends."""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from installed import CC, SOURCE, clean_environment, prefix, run
+
+COMMANDS = ["run", "info", "ops", "doc", "bench", "check", "completion"]
+
+
+def descend(*arguments, **options):
+    """The command with nothing of this installation on any path."""
+    return subprocess.run([prefix() / "bin" / "descend", *map(str, arguments)], capture_output=True, text=True,
+                          env=clean_environment(**options))
+
+
+class Command(unittest.TestCase):
+    def test_help_names_every_command_and_has_examples(self):
+        text = descend("--help")
+        self.assertEqual(text.returncode, 0)
+        for command in COMMANDS:
+            self.assertRegex(text.stdout, rf"(?m)^  {command} ")
+            own = descend(command, "--help")
+            self.assertEqual(own.returncode, 0, own.stderr)
+            self.assertIn("Examples:", own.stdout)
+
+    def test_nonsense_is_2_and_says_so(self):
+        for arguments, part in ((["fly"], "'fly'"), ([], "subcommand"), (["ops", "--loud"], "--loud"),
+                                (["doc"], "function"), (["run", "--threads", "x", "--", "true"], "--threads")):
+            with self.subTest(arguments=arguments):
+                result = descend(*arguments)
+                self.assertEqual(result.returncode, 2, result.stderr)
+                self.assertIn(part, result.stderr)
+
+    def test_every_question_has_an_answer_in_json(self):
+        info = json.loads(descend("info", "--quick", "--json").stdout)
+        self.assertEqual(info["prefix"], str(prefix().resolve()))
+        self.assertGreater(info["operators"], 10)
+        self.assertIn(info["simd_target"], info["simd_targets"])
+        self.assertTrue(info["plugins"]["cuda"])
+        operators = json.loads(descend("--json", "ops").stdout)
+        self.assertEqual(len(operators), info["operators"])
+        page = json.loads(descend("doc", "aclnnElu", "--json").stdout)
+        self.assertEqual(page["parameters"][0]["name"], "self")
+        self.assertIn("expm1", page["page"])
+        self.assertIn("complete", json.loads(descend("completion", "fish", "--json").stdout)["script"])
+
+    def test_info_measures_the_memory(self):
+        self.assertRegex(descend("info").stdout, r"\d GB/s")
+
+    def test_operators_of_one_product(self):
+        names = [each["function"] for each in json.loads(descend("ops", "--soc", "Ascend310P3", "--json").stdout)]
+        self.assertIn("aclnnElu", names)
+        self.assertNotIn("aclnnNLLLoss", names)
+        self.assertEqual(descend("ops", "--soc", "Ascend1").returncode, 1)
+
+    def test_a_page_has_its_tables_and_no_marks(self):
+        page = descend("doc", "aclnnNLLLoss").stdout
+        self.assertRegex(page, r"(?m)^target +in +")
+        for mark in ("<!--", "```", "|--", "\x1b"):
+            self.assertNotIn(mark, page)
+        self.assertEqual(descend("doc", "aclnnFly").returncode, 1)
+        self.assertIn("padding", descend("doc", "DSC-102").stdout)
+        self.assertEqual(descend("doc", "DSC-1").returncode, 1)
+
+    def test_colours_on_a_terminal_only(self):
+        parent, child = pty.openpty()
+        environment = clean_environment(TERM="xterm")
+        subprocess.run([prefix() / "bin" / "descend", "ops"], stdout=child, env=environment, check=True)
+        self.assertIn(b"\x1b[1m", os.read(parent, 4096))
+        subprocess.run([prefix() / "bin" / "descend", "ops"], stdout=child, env={**environment, "NO_COLOR": "1"},
+                       check=True)
+        os.set_blocking(parent, False)
+        rest = b""
+        while block := self.some(parent):
+            rest += block
+        self.assertNotIn(b"\x1b[1m", rest.split(b"operator")[-1])
+
+    def some(self, file):
+        try:
+            return os.read(file, 4096)
+        except BlockingIOError:
+            return b""
+
+    def test_the_self_test_passes(self):
+        results = json.loads(descend("check", "--json").stdout)
+        self.assertGreater(len(results), 25)
+        self.assertEqual([each for each in results if not each["correct"]], [])
+
+    def test_completion_is_installed_and_read_by_its_shell(self):
+        bash = prefix() / "share/bash-completion/completions/descend"
+        script = f'source {bash}; COMP_WORDS=(descend doc aclnnNLL); COMP_CWORD=2; _descend; echo "${{COMPREPLY[@]}}"'
+        self.assertIn("aclnnNLLLoss2d", run("bash", "-c", script))
+        script = f'source {bash}; COMP_WORDS=(descend r); COMP_CWORD=1; _descend; echo "${{COMPREPLY[@]}}"'
+        self.assertEqual(run("bash", "-c", script).strip(), "run")
+        for shell, file in (("zsh", "share/zsh/site-functions/_descend"),
+                            ("fish", "share/fish/vendor_completions.d/descend.fish")):
+            self.assertIn("aclnnElu", (prefix() / file).read_text())
+            if shutil.which(shell):
+                run(shell, "-n", prefix() / file)
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def test_a_program_without_any_path_runs(self):
+        program = self.folder / "program"
+        run(CC, "-std=c99", SOURCE / "tests/consumer/c99/elu_backward.c", f"-I{prefix()}/include",
+            f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-o", program)
+        self.assertNotEqual(subprocess.run([program], capture_output=True, env=clean_environment()).returncode, 0)
+        self.assertIn("result: 2 -0 0 1", descend("run", "--", program).stdout)
+
+    def test_options_are_variables_and_the_rest_is_the_programs(self):
+        script = 'echo "$DESCEND_CHECK|$DESCEND_DEVICE|$DESCEND_SOC|$DESCEND_THREADS|$DESCEND_TRACE|$1"'
+        result = descend("run", "--check", "--device", "reference", "--soc", "Ascend950", "--threads", "3", "--trace",
+                         self.folder / "t.json", "--", "sh", "-c", script, "sh", "--check")
+        self.assertEqual(result.stdout.strip(), f"1|reference|Ascend950|3|{self.folder / 't.json'}|--check")
+
+    def test_it_ends_as_the_program_does(self):
+        self.assertEqual(descend("run", "--", "sh", "-c", "exit 7").returncode, 7)
+        self.assertEqual(descend("run", "--", "./no-such-program").returncode, 127)
+        self.assertEqual(descend("run").returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// `descend completion`: what shells need to complete a command line, read from the commands themselves.
+#include <iostream>
+#include <memory>
+
+#include "src/plan/catalog.h"
+#include "tools/descend/command.h"
+
+namespace descend::tool {
+namespace {
+
+std::string words_of(const CLI::App& app) {
+  std::string words;
+  for (const CLI::Option* option : app.get_options())
+    if (!option->get_lnames().empty()) words += " --" + option->get_lnames().front();
+  return words.empty() ? words : words.substr(1);
+}
+
+std::string operators() {
+  std::string names;
+  for (const OperatorEntry& entry : catalog()) names += (names.empty() ? "" : " ") + entry.text.function;
+  return names;
+}
+
+std::vector<const CLI::App*> commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* each) { return each->get_name() != "completion"; });
+}
+
+// Both bash and zsh (with bashcompinit) read this.
+std::string for_bash(const CLI::App& app) {
+  std::string names, cases;
+  for (const CLI::App* each : commands(app)) {
+    names += (names.empty() ? "" : " ") + each->get_name();
+    const bool doc = each->get_name() == "doc";
+    cases += "    " + each->get_name() + ") words=\"" + words_of(*each) + " --json" + (doc ? " " + operators() : "") +
+             "\" ;;\n";
+  }
+  return "_descend() {\n"
+         "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
+         names + " " + words_of(app) +
+         "\" i\n"
+         "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+         "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=($(compgen -c -f -- \"$word\")); return; fi\n"
+         "  done\n"
+         "  case ${COMP_WORDS[1]} in\n" +
+         cases +
+         "  esac\n"
+         "  if ((COMP_CWORD == 1)); then words=\"" +
+         names + " " + words_of(app) +
+         "\"; fi\n"
+         "  case ${COMP_WORDS[COMP_CWORD-1]} in\n"
+         "    --device) words=\"auto cpu cuda reference\" ;;\n"
+         "    --soc) words=\"Ascend950 Ascend910_93 Ascend910B1 Ascend310B1 Ascend310P3 Ascend910A Ascend310\" ;;\n"
+         "    --trace | --report | --output) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+         "  esac\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+         "}\n"
+         "complete -F _descend descend\n";
+}
+
+std::string for_fish(const CLI::App& app) {
+  std::string text = "complete -c descend -n __fish_use_subcommand -f\n";
+  for (const CLI::App* each : commands(app)) {
+    const std::string name = each->get_name();
+    text += "complete -c descend -n __fish_use_subcommand -a " + name + " -d '" + each->get_description() + "'\n";
+    for (const CLI::Option* option : each->get_options())
+      if (!option->get_lnames().empty())
+        text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -l " + option->get_lnames().front() +
+                (option->get_expected_max() > 0 ? " -r" : "") + " -d '" + option->get_description() + "'\n";
+  }
+  return text + "complete -c descend -n '__fish_seen_subcommand_from doc' -f -a '" + operators() + "'\n" +
+         "complete -c descend -l json -d 'Print JSON, for programs'\n";
+}
+
+}  // namespace
+
+void add_completion(Command& command) {
+  CLI::App* completion = command.app.add_subcommand("completion", "Print what a shell needs to complete `descend`");
+  const auto shell = std::make_shared<std::string>();
+  completion->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->footer(
+      "Examples:\n  source <(descend completion bash)\n  descend completion fish > "
+      "~/.config/fish/completions/descend.fish");
+  completion->callback([&command, shell] {
+    if (command.json)
+      return print(
+          Json{{"shell", *shell}, {"script", *shell == "fish" ? for_fish(command.app) : for_bash(command.app)}});
+    if (*shell == "fish")
+      std::cout << for_fish(command.app);
+    else if (*shell == "zsh")
+      std::cout << "#compdef descend\nautoload -U +X bashcompinit && bashcompinit\n" << for_bash(command.app);
+    else
+      std::cout << for_bash(command.app);
+  });
+}
+
+}  // namespace descend::tool

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// `descend`, the command: running programs on this installation, and asking what it has.
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "tools/descend/command.h"
+#include "tools/descend/terminal.h"
+
+namespace descend::tool {
+
+void print(const Json& document) { std::cout << document.dump(2) << "\n"; }
+
+void fail(Command& command, const std::string& why) {
+  std::cerr << "descend: " << why << "\n";
+  command.status = 1;
+}
+
+}  // namespace descend::tool
+
+int main(int argc, char** argv) {
+  using namespace descend::tool;
+  Command command;
+  // What stands behind "--" is another program's.
+  char** const end = std::find_if(argv, argv + argc, [](const char* text) { return std::string_view(text) == "--"; });
+  if (end != argv + argc) command.program.assign(end + 1, argv + argc);
+  try {
+    CLI::App& app = command.app;
+    app.set_version_flag("--version", "descend " DESCEND_VERSION);
+    app.add_flag("--json", command.json, "Print JSON, for programs");
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.footer(
+        "Examples:\n"
+        "  descend run -- ./program                a program built for any CANN-shaped prefix, on this machine\n"
+        "  descend run --check -- ./program        and what is wrong with it: docs/checker.md lists the findings\n"
+        "  descend run --trace t.json -- ./program and where the time goes: open t.json in ui.perfetto.dev\n"
+        "  descend info                            devices, SIMD target, threads, bandwidth\n"
+        "  descend doc aclnnEluBackward            the operator's page\n"
+        "\n`descend COMMAND --help` says more of each command.");
+    add_run(command);
+    add_info(command);
+    add_ops(command);
+    add_doc(command);
+    add_bench(command);
+    add_check(command);
+    add_completion(command);
+    const auto named = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
+    if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(named).empty()) {
+      std::cerr << "descend: there is no command '" << argv[1] << "'; `descend --help` lists them\n";
+      return 2;
+    }
+    app.parse(static_cast<int>(end - argv), argv);
+  } catch (const CLI::ParseError& e) {
+    return command.app.exit(e) == 0 ? 0 : 2;
+  } catch (const std::exception& e) {
+    fail(command, e.what());
+  }
+  return command.status;
+}

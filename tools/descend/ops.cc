@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// `descend ops` and `descend doc`: the operators' own tables and pages.
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "src/plan/catalog.h"
+#include "tools/descend/command.h"
+#include "tools/descend/terminal.h"
+
+namespace descend::tool {
+namespace {
+
+bool supports(const SpecText& text, Product product) {
+  return std::find(text.products.begin(), text.products.end(), product) != text.products.end();
+}
+
+Json as_json(const SpecText& text) {
+  Json products = Json::object(), parameters = Json::array();
+  for (Product product : all_products()) products[std::string(name(product))] = supports(text, product);
+  for (const auto& p : text.parameters)
+    parameters.push_back({{"name", p.name}, {"direction", p.direction}, {"meaning", p.meaning}, {"rules", p.rules}});
+  return {{"function", text.function},
+          {"summary", text.summary},
+          {"dtypes", text.dtypes},
+          {"products", products},
+          {"parameters", parameters}};
+}
+
+// "Ascend910B" of "Atlas A2 (Ascend910B)".
+std::string soc_of(Product product) {
+  const std::string text(name(product));
+  const size_t open = text.find('(') + 1;
+  return text.substr(open, text.find(')') - open);
+}
+
+// The product of that name alone, or all.
+std::vector<Product> products_of(const std::string& soc) {
+  const auto all = all_products();
+  if (soc.empty()) return {all.begin(), all.end()};
+  if (const std::optional<Product> one = product_of(soc)) return {*one};
+  throw std::runtime_error("no product has the name " + soc);
+}
+
+void print_operators(const std::string& soc, bool json) {
+  const std::vector<Product> products = products_of(soc);
+  Json document = Json::array();
+  std::vector<std::vector<std::string>> rows{{"operator", "dtypes"}};
+  for (Product product : products) rows[0].push_back(soc_of(product));
+  for (const OperatorEntry& entry : catalog()) {
+    if (!soc.empty() && !supports(entry.text, products[0])) continue;
+    document.push_back(as_json(entry.text));
+    rows.push_back({entry.text.function, entry.text.dtypes});
+    for (Product product : products) rows.back().push_back(supports(entry.text, product) ? "yes" : "-");
+  }
+  if (json) return print(document);
+  std::cout << table(rows);
+}
+
+std::string read(const std::filesystem::path& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// The page that has the operator's table between its marks.
+std::string page_of(const std::string& function) {
+  const auto folder = prefix() / "share" / "doc" / "descend" / "ops";
+  std::error_code none;
+  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
+    const std::string text = read(file.path());
+    if (text.find("<!-- table:" + function + " -->") != std::string::npos) return text;
+  }
+  return "";
+}
+
+// The section of the checker's guide on a finding, such as DSC-102.
+void print_finding(Command& command, const std::string& id) {
+  const std::string guide = read(prefix() / "share" / "doc" / "descend" / "checker.md");
+  const size_t begin = guide.find("\n### " + id + "\n");
+  if (begin == std::string::npos) return fail(command, "no finding is called " + id);
+  const std::string section = guide.substr(begin + 1, guide.find("\n### ", begin + 1) - begin);
+  if (command.json) return print(Json{{"id", id}, {"page", section}});
+  std::cout << rendered(section);
+}
+
+void print_page(Command& command, const std::string& function) {
+  if (function.starts_with("DSC-")) return print_finding(command, function);
+  const OperatorEntry* entry = find_operator(function);
+  if (entry == nullptr) return fail(command, "no operator is called " + function + "; `descend ops` lists them");
+  const std::string page = page_of(function);
+  if (command.json) {
+    Json document = as_json(entry->text);
+    document["page"] = page;
+    return print(document);
+  }
+  // Without its page an installation still has the operator's tables.
+  std::cout << rendered(page.empty() ? "# " + function + "\n\n" + entry->text.summary + "\n\n" + entry->text.markdown()
+                                     : page);
+}
+
+}  // namespace
+
+void add_ops(Command& command) {
+  CLI::App* ops = command.app.add_subcommand("ops", "List the operators, their dtypes and the products that have them");
+  const auto soc = std::make_shared<std::string>();
+  ops->add_option("--soc", *soc, "Only what this product has")->type_name("SOC");
+  ops->footer("Examples:\n  descend ops\n  descend ops --soc Ascend310P3\n  descend ops --json");
+  ops->callback([&command, soc] { print_operators(*soc, command.json); });
+}
+
+void add_doc(Command& command) {
+  CLI::App* doc = command.app.add_subcommand("doc", "Show an operator's page, or a finding's");
+  const auto function = std::make_shared<std::string>();
+  doc->add_option("function", *function, "The operator, such as aclnnElu, or the finding, such as DSC-102")
+      ->required()
+      ->type_name("FUNCTION");
+  doc->footer(
+      "Examples:\n  descend doc aclnnEluBackward | less -R\n  descend doc aclnnElu --json\n  descend doc DSC-102");
+  doc->callback([&command, function] { print_page(command, *function); });
+}
+
+}  // namespace descend::tool

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// `descend run`: a program on this installation, checked and traced if wanted.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+
+#include "tools/descend/command.h"
+
+namespace descend::tool {
+namespace {
+
+struct Options {
+  bool check = false;
+  std::string trace, device, soc, suppress, report;
+  int threads = -1;
+};
+
+std::map<std::string, std::string> variables_of(const Options& options, bool json) {
+  auto variables = variables_of_prefix();
+  if (options.check) variables["DESCEND_CHECK"] = "1";
+  if (!options.suppress.empty()) variables["DESCEND_CHECK_SUPPRESS"] = options.suppress;
+  // Its own lines on standard error are the program's; a document for programs goes to a file, or follows them.
+  if (!options.report.empty())
+    variables["DESCEND_CHECK_JSON"] = std::filesystem::absolute(options.report).string();
+  else if (json)
+    variables["DESCEND_CHECK_JSON"] = "/dev/stderr";
+  if (!options.trace.empty()) variables["DESCEND_TRACE"] = std::filesystem::absolute(options.trace).string();
+  if (!options.device.empty()) variables["DESCEND_DEVICE"] = options.device;
+  if (!options.soc.empty()) variables["DESCEND_SOC"] = options.soc;
+  if (options.threads >= 0) variables["DESCEND_THREADS"] = std::to_string(options.threads);
+  return variables;
+}
+
+// Becomes the program; returns only if that fails.
+void run(Command& command, const Options& options) {
+  if (command.program.empty()) return fail(command, "run needs a program: descend run [OPTIONS] -- program args...");
+  for (const auto& [name, value] : variables_of(options, command.json)) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> argv;
+  for (std::string& argument : command.program) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  const bool missing = errno == ENOENT;
+  fail(command, command.program[0] + ": " + std::strerror(errno));
+  command.status = missing ? 127 : 126;  // as a shell says it
+}
+
+}  // namespace
+
+void add_run(Command& command) {
+  CLI::App* run_command = command.app.add_subcommand("run", "Run a program on this installation");
+  const auto options = std::make_shared<Options>();
+  run_command->add_flag("--check", options->check, "Say what is wrong with the program (docs/checker.md)");
+  run_command->add_option("--suppress", options->suppress, "Findings not to report: DSC-102,DSC-3*")->type_name("IDS");
+  run_command->add_option("--report", options->report, "Write the findings to a file, as JSON")->type_name("FILE");
+  run_command->add_option("--trace", options->trace, "Write a trace for ui.perfetto.dev; print a table at the end")
+      ->type_name("FILE");
+  run_command->add_option("--device", options->device, "cpu, cuda, cuda:N, reference")->type_name("DEVICE");
+  run_command->add_option("--soc", options->soc, "Whose product rules apply")->type_name("SOC");
+  run_command->add_option("--threads", options->threads, "How many threads the CPU device uses; 0: all cores")
+      ->check(CLI::Range(0, 4096));
+  run_command->footer(
+      "Usage: descend run [OPTIONS] -- program args...\n\n"
+      "The program finds this installation's libraries first, whatever prefix it was built for; then `descend` becomes "
+      "the\n"
+      "program.  With --check a program that would end with 0 but had findings ends with 66.\n\n"
+      "Examples:\n"
+      "  descend run -- ./train --epochs 3\n"
+      "  descend run --check --suppress DSC-110 -- ./train\n"
+      "  descend run --check --json -- ./train 2>findings.json\n"
+      "  descend run --trace trace.json --device cpu --threads 4 -- python3 train.py\n"
+      "  descend run --check --soc Ascend310P3 -- ./infer");
+  run_command->callback([&command, options] { run(command, *options); });
+}
+
+}  // namespace descend::tool
