@@ -61,7 +61,7 @@ void Blocks::add(Allocation& allocation, const Site& made) {
   auto it = blocks_.lower_bound(begin);
   if (it != blocks_.begin() && std::prev(it)->first + std::prev(it)->second.memory.bytes > begin) --it;
   while (it != blocks_.end() && it->first < begin + allocation.bytes) it = blocks_.erase(it);
-  blocks_.emplace(begin, Block{allocation, made, Shadow(allocation.bytes), {}, false, false, {}});
+  blocks_.emplace(begin, Block{allocation, made, Shadow(allocation.asked), {}, false, false, {}});
 }
 
 void Blocks::free(const Allocation& allocation, const Site& at) {

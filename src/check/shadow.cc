@@ -15,8 +15,9 @@ uint64_t ones(size_t from, size_t to) {
 }  // namespace
 
 void Shadow::mark(size_t begin, size_t end) {
+  end = std::min(end, bytes_);
   if (begin >= end || state_ == State::kAll) return;
-  if (begin == 0 && end >= bytes_) {
+  if (begin == 0 && end == bytes_) {
     state_ = State::kAll;
     bits_ = {};
     return;
@@ -35,13 +36,15 @@ void Shadow::mark(size_t begin, size_t end) {
 }
 
 size_t Shadow::first_unwritten(size_t begin, size_t end) const {
-  if (begin >= end || state_ == State::kAll) return end;
+  const size_t last = std::min(end, bytes_);
+  if (begin >= last) return std::min(begin, end);  // past the end nothing is ever written
   if (state_ == State::kNone) return begin;
-  for (size_t at = begin; at < end; at = (at / kWord + 1) * kWord) {
-    const uint64_t missing = ~bits_[at / kWord] & ones(at % kWord, std::min(kWord, end - at / kWord * kWord));
-    if (missing != 0) return at / kWord * kWord + static_cast<size_t>(std::countr_zero(missing));
-  }
-  return end;
+  if (state_ == State::kSome)
+    for (size_t at = begin; at < last; at = (at / kWord + 1) * kWord) {
+      const uint64_t missing = ~bits_[at / kWord] & ones(at % kWord, std::min(kWord, last - at / kWord * kWord));
+      if (missing != 0) return at / kWord * kWord + static_cast<size_t>(std::countr_zero(missing));
+    }
+  return last;
 }
 
 }  // namespace descend

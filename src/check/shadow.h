@@ -10,7 +10,7 @@
 
 namespace descend {
 
-// One bit a byte, kept only while some are written and others not.
+// One bit a byte, kept only while some are written and others not.  What lies past the end is never written.
 class Shadow {
  public:
   explicit Shadow(size_t bytes = 0) : bytes_(bytes) {}

@@ -152,7 +152,7 @@ void Checker::check_written(Look& look, const std::string& argument, Block& bloc
 
 void Checker::mark_written(Block& block, const aclTensor& view) {
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
-    block.written.mark(begin - block.begin(), std::min<size_t>(end - block.begin(), block.memory.bytes));
+    block.written.mark(begin - block.begin(), end - block.begin());
     return true;
   });
 }
