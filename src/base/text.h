@@ -2,6 +2,7 @@
 // Building short texts: cat("it is ", 3, " of ", name).
 #pragma once
 #include <charconv>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>
