@@ -36,6 +36,18 @@ void state_order(Edge edge) {
 constexpr void state_order(Edge) {}
 #endif
 
+// States one edge now and one at the end, also when that is an exception.
+class Stated {
+ public:
+  Stated(Edge before, Edge after) : after_(after) { state_order(before); }
+  ~Stated() { state_order(after_); }
+  Stated(const Stated&) = delete;
+  Stated& operator=(const Stated&) = delete;
+
+ private:
+  const Edge after_;
+};
+
 }  // namespace
 
 int parallel_width() {
@@ -58,13 +70,11 @@ void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, 
     return;
   }
   const auto run_part = [&](int64_t first, int64_t last) {
-    state_order(Edge::kPartBefore);
+    const Stated part(Edge::kPartBefore, Edge::kPartAfter);
     for (int64_t chunk = first; chunk < last; ++chunk) run(chunk);
-    state_order(Edge::kPartAfter);
   };
-  state_order(Edge::kCallerBefore);
+  const Stated caller(Edge::kCallerBefore, Edge::kCallerAfter);
   run_in_arena(width, chunks, run_part);
-  state_order(Edge::kCallerAfter);
 }
 
 }  // namespace descend
