@@ -34,6 +34,10 @@ endforeach()
 # Libraries and their other names
 add_custom_target(installed DEPENDS descend ${public_libraries})  # all that an installation needs built
 install(TARGETS descend ${public_libraries} LIBRARY DESTINATION lib64)
+if(TARGET descend_cuda)
+  add_dependencies(installed descend_cuda)
+  install(TARGETS descend_cuda LIBRARY DESTINATION lib64)
+endif()
 foreach(library ${public_libraries})
   foreach(name ${names_of_${library}})
     file(CREATE_LINK lib${library}.so ${shape}/lib64/lib${name}.so SYMBOLIC)

@@ -15,8 +15,8 @@ PROGRAM = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_bits"
 
 
 def run(*options, **variables):
-    return subprocess.run([PROGRAM, *map(str, options)], env=clean_environment(**variables), capture_output=True,
-                          text=True)
+    environment = clean_environment(**{"DESCEND_DEVICE": "cpu", **variables})
+    return subprocess.run([PROGRAM, *map(str, options)], env=environment, capture_output=True, text=True)
 
 
 class Bits(unittest.TestCase):
@@ -24,6 +24,10 @@ class Bits(unittest.TestCase):
         result = run()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
+
+    def test_are_the_same_on_the_device_that_is_tested(self):
+        result = run(DESCEND_DEVICE=os.environ.get("DESCEND_DEVICE", "cpu"))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_do_not_depend_on_the_number_of_threads(self):
         for threads in ("1", "2", "3", "7"):

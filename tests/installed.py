@@ -41,7 +41,7 @@ def clean_environment(**more):
     leads = ("ASCEND", "DESCEND", "CMAKE_", "PKG_CONFIG")
     names = {"LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LD_PRELOAD"}
     kept = {name: value for name, value in os.environ.items() if name not in names and not name.startswith(leads)}
-    return {**kept, "DESCEND_DEVICE": "cpu", **more}
+    return {**kept, "DESCEND_DEVICE": os.environ.get("DESCEND_DEVICE", "cpu"), **more}
 
 
 def run(*command, **options):

@@ -20,7 +20,7 @@ ENGINE = {  # folder below src/: the folders below src/ it may include besides i
     "check": ["observe", "runtime", "device", "tensor", "base", "backends/cpu/parallel.h"],
     "backends": ["device", "base"],
     "reference": ["tensor", "base"],
-    "loops": ["device", "tensor", "base", "backends/cpu/parallel.h"],
+    "loops": ["device", "tensor", "base", "backends/cpu/parallel.h", "backends/cuda/launch.h"],
 }
 SINGLE_ARROWS = {  # (folder, file): what the table above does not give
     ("src/plan", "src/loops/copy_kernels.h"),  # the engine's own kernel: its arguments, plain data
@@ -30,7 +30,7 @@ SEES_PUBLIC_HEADERS = {"acl", "aclnn"}
 OPERATOR = [  # (file name ends in, what of its own folder it may include, folders below src/), the first that fits
     (r"_(test|bits|bench|torch)\.cc|_test\.h|_example\.c", None, None),
     (r"_reference\.cc", r"\w+(?<!_kernels)\.h", ["reference"]),
-    (r"_cpu\.cc|_cpu-inl\.h|_cuda\.cu", r"\w+_kernels\.h|\w+_cpu-inl\.h|\w+_cpu\.cc",
+    (r"_cpu\.cc|_cpu-inl\.h|_cuda\.cu|\.cuh", r"\w+_kernels\.h|\w+_cpu-inl\.h|\w+_cpu\.cc|\w+_formulas\.inc|\w+\.cuh",
      ["loops", "device", "tensor", "base"]),
     (r"_kernels\.h", r"\w+_kernels\.h", ["device", "tensor", "base"]),
     (r"\.cc|\.h", r"\w+\.h|include/aclnnop/\w+\.h", ["plan", "tensor", "base"]),

@@ -10,6 +10,7 @@ import unittest
 
 from installed import CXX, SOURCE, clean_environment, prefix, run
 
+ON_A_CARD = os.environ.get("DESCEND_DEVICE", "cpu").startswith("cuda")  # ends with main, and is not inherited
 PATIENCE = 120  # seconds; a program that ends by itself takes far less than one
 
 
@@ -23,7 +24,7 @@ class Process(unittest.TestCase):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
                 f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-o", cls.folder / name)
 
-    def start(self, program, how, **variables):
+    def start(self, program, how, status=0, **variables):
         environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", **variables)
         process = subprocess.Popen([self.folder / program, how], env=environment, text=True, start_new_session=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -33,7 +34,7 @@ class Process(unittest.TestCase):
             os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
             self.fail(f"{program} {how} hangs:\n{output}")
-        self.assertEqual(process.returncode, 0, f"{program} {how}:\n{output}")
+        self.assertEqual(process.returncode, status, f"{program} {how}:\n{output}")
         return output
 
     def test_exit_at_any_moment(self):
@@ -43,17 +44,28 @@ class Process(unittest.TestCase):
                 self.start("exit", how)
 
     def test_static_destructors_may_still_use_the_runtime(self):
-        self.assertIn("late user done", self.start("exit", "late"))
+        if ON_A_CARD:
+            self.assertIn("driver shutting down", self.start("exit", "late", status=1))
+        else:
+            self.assertIn("late user done", self.start("exit", "late"))
+
+    def fork(self, how, **variables):
+        if ON_A_CARD and how != "exit":
+            output = self.start("fork", how, status=1, **variables)
+            self.assertIn("CUDA cannot be used in a process that was forked", output)
+            self.assertIn("the child ended with 256", output)
+        else:
+            self.assertIn("parent done", self.start("fork", how, **variables))
 
     def test_a_forked_child_works_and_ends(self):
         for how in ("exit", "inherited", "new", "busy", "callback", "threads"):
             with self.subTest(how=how):
-                self.assertIn("parent done", self.start("fork", how))
+                self.fork(how)
 
     def test_a_forked_child_works_when_calls_are_synchronous(self):
         for how in ("inherited", "new"):
             with self.subTest(how=how):
-                self.assertIn("parent done", self.start("fork", how, DESCEND_SYNC="1"))
+                self.fork(how, DESCEND_SYNC="1")
 
 
 if __name__ == "__main__":

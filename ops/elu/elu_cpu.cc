@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
 // ELU on the CPU.
-//
-// Coefficients that are products of the scalars, and the slopes of the gradient, are kept as the sum of two numbers of
-// the compute type and multiplied with one rounding: however alpha, scale and inputScale are chosen, results stay
-// within the 2 ulp of the page.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/elu/elu_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -16,179 +12,20 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// a * b as the sum of two numbers.
-template <class T> struct Coefficient {
-  T high, low;
-  Coefficient(double a, double b) {
-    const double product = a * b;
-    high = static_cast<T>(product);
-    // Two floats' product is exact in double; of two doubles fma gives the rest.
-    const double rest = sizeof(T) == sizeof(float) ? product - double{high} : std::fma(a, b, -product);
-    low = std::isfinite(high) ? static_cast<T>(rest) : T{0};
-  }
-  // Products with numbers near 1 need no care: none is subnormal, and what is subnormal grows by 2 at most.
-  bool ordinary() const { return std::fabs(high) >= T(0x1p-20) && std::fabs(high) <= 2; }
-};
-
-// v * (high + low), rounded once; infinities and NaN as v * high has them.
-template <class D, class V> V times(D d, V v, V high, V low) {
-  const V product = hn::Mul(v, high);
-  return hn::IfThenElse(hn::IsFinite(product), mul_add(d, v, high, hn::Mul(v, low)), product);
-}
-
-// Functors hold scalars and broadcast them inside: vectors have no size on SVE, so none can be a member.
-template <class T> struct Value {
-  T scale, inputScale;
-  Coefficient<T> negative;  // alpha * scale
-
-  template <class D, class V> V operator()(D d, V x) const {
-    V low;
-    const V high = two_product(d, x, hn::Set(d, inputScale), low);
-    const V below = times(d, expm1(d, high, low), hn::Set(d, negative.high), hn::Set(d, negative.low));
-    return hn::IfThenElse(hn::Gt(x, hn::Zero(d)), hn::Mul(x, hn::Set(d, scale)), below);
-  }
-};
-
-// The same for inputScale 1 and an ordinary coefficient, in half the operations.
-template <class T> struct QuickValue {
-  T scale;
-  Coefficient<T> negative;
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    const V e = quick_expm1_of_negative(d, x);
-    const V below = mul_add(d, e, hn::Set(d, negative.high), hn::Mul(e, hn::Set(d, negative.low)));
-    return hn::IfThenElse(hn::Le(x, hn::Zero(d)), below, hn::Mul(x, hn::Set(d, scale)));
-  }
-};
-
-// With a negative inputScale the exponential grows.  Where it is large the -1 no longer counts, and its power of two is
-// applied last, so that only a result that is too large is infinite.
-template <class T> struct GrowingValue {
-  Value<T> value;
-
-  template <class D, class V> V operator()(D d, V x) const {
-    V low, k, m_low;
-    const V high = two_product(d, x, hn::Set(d, value.inputScale), low);
-    const V m = exp_parts(d, high, low, k, m_low);
-    const V factor = hn::Set(d, value.negative.high), plain = hn::Mul(m, factor);
-    const V rest = mul_add(d, m, hn::Set(d, value.negative.low), hn::Mul(m_low, factor));
-    const V product = hn::IfThenElse(hn::IsFinite(plain), mul_add(d, m, factor, rest), plain);
-    const V large = scale_by_power_of_two(d, product, k);
-    // Up to where a long double's exponential is finite; beyond, expm1 is infinite and 0 times it NaN.
-    const auto in_range = hn::And(hn::Gt(high, hn::Set(d, T{60})), hn::Lt(high, hn::Set(d, T{11356})));
-    const auto exponential = hn::And(hn::Le(x, hn::Zero(d)), in_range);
-    return hn::IfThenElse(exponential, large, value(d, x));
-  }
-};
-
-struct GradientFromInput {
-  float scale, inputScale;
-  Coefficient<float> factor;  // inputScale * alpha * scale
-
-  template <class D, class V> V operator()(D d, V gradOutput, V x) const {
-    V argument_low, k, m_low, slope_low;
-    const V argument = two_product(d, x, hn::Set(d, inputScale), argument_low);
-    const V m = exp_parts(d, argument, argument_low, k, m_low);
-    const V high = hn::Set(d, factor.high);
-    V slope = two_product(d, m, high, slope_low);
-    slope_low = mul_add(d, m, hn::Set(d, factor.low), mul_add(d, m_low, high, slope_low));
-    // Where double's exp is 0 or infinite so is the slope, and gradOutput times it may be NaN.
-    const V infinity = hn::Inf(d), zero = hn::Zero(d);
-    const auto vanishes = hn::Lt(argument, hn::Set(d, -745.13324f)), explodes = hn::Gt(argument, hn::Set(d, 709.7827f));
-    slope = hn::IfThenElse(explodes, hn::Mul(high, infinity), hn::IfThenElse(vanishes, hn::Mul(high, zero), slope));
-    slope_low = hn::IfThenZeroElse(hn::Or(vanishes, explodes), slope_low);
-    // exp's power of two is applied in two parts: what keeps the slope a normal number before gradOutput, so that their
-    // product overflows or vanishes only if the result does, and the rest after it.
-    const V before = hn::Max(hn::Min(k, hn::Set(d, 60.0f)), hn::Set(d, -90.0f));
-    const V power = formulas::power_of_two(VectorMath<D>{d}, before);
-    const V product = times(d, gradOutput, hn::Mul(slope, power), hn::Mul(slope_low, power));
-    const V below = scale_by_power_of_two(d, product, hn::Sub(k, before));
-    // x <= 0 and not !(x > 0): a NaN takes the positive branch, as the API does.
-    return hn::IfThenElse(hn::Le(x, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, scale)));
-  }
-};
-
-// The same for inputScale 1 and an ordinary factor, in half the operations.  Where exp is so small that gradOutput
-// could make up for it the careful form is needed.
-struct QuickGradientFromInput {
-  GradientFromInput careful;
-  static constexpr bool kHasQuick = true;
-
-  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOutput, V x) const {
-    const V floor = hn::Set(d, -69.0f), zero = hn::Zero(d), high = hn::Set(d, careful.factor.high);
-    V k;
-    const V p = quick_exp_parts(d, hn::Max(floor, hn::Min(x, zero)), k);
-    const V slope = hn::Add(mul_add(d, p, high, hn::Set(d, careful.factor.low)), high);
-    const V scaled = hn::Mul(gradOutput, formulas::power_of_two(VectorMath<D>{d}, k));
-    rare = hn::Lt(x, floor);
-    return hn::IfThenElse(hn::Le(x, zero), hn::Mul(scaled, slope), hn::Mul(gradOutput, hn::Set(d, careful.scale)));
-  }
-  template <class D, class V> V operator()(D d, V gradOutput, V x) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usual = quick(d, rare, gradOutput, x);
-    return hn::IfThenElse(rare, careful(d, gradOutput, x), usual);
-  }
-};
-
-struct GradientFromResult {
-  float scale, inputScale;
-  Coefficient<float> negative;  // alpha * scale
-
-  template <class D, class V> V operator()(D d, V gradOutput, V y) const {
-    // Exact where it cancels, near y = -alpha * scale; what negative.high lacks comes in after the product.
-    const V plain = hn::Add(y, hn::Set(d, negative.high)), factor = hn::Set(d, inputScale);
-    // A tiny sum is lifted, so that its product with inputScale keeps all bits for gradOutput.  Where negative.low
-    // counts no sum is tiny.
-    const auto tiny = hn::Lt(hn::Abs(plain), hn::Set(d, negative.low == 0 ? 0x1p-60f : 0.0f));
-    const V sum = hn::IfThenElse(tiny, hn::Mul(plain, hn::Set(d, 0x1p40f)), plain);
-    V product_low;
-    const V product = two_product(d, sum, factor, product_low);
-    product_low = mul_add(d, factor, hn::Set(d, negative.low), product_low);
-    const V slope = hn::Add(product, product_low);  // not 0 where only negative.low is left
-    const V slope_low = hn::Add(hn::Sub(product, slope), product_low);
-    const V lifted = times(d, gradOutput, slope, slope_low);
-    const V below = hn::IfThenElse(tiny, hn::Mul(lifted, hn::Set(d, 0x1p-40f)), lifted);
-    return hn::IfThenElse(hn::Le(y, hn::Zero(d)), below, hn::Mul(gradOutput, hn::Set(d, scale)));
-  }
-};
-
-// The same for inputScale 1 and an ordinary alpha * scale, which no y makes tiny by chance.
-struct QuickGradientFromResult {
-  float scale;
-  Coefficient<float> negative;
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V gradOutput, V y) const {
-    const V sum = hn::Add(hn::Add(y, hn::Set(d, negative.high)), hn::Set(d, negative.low));
-    return hn::Mul(gradOutput, hn::IfThenElse(hn::Le(y, hn::Zero(d)), sum, hn::Set(d, scale)));
-  }
-};
+#define DESCEND_FORMULA HWY_INLINE
+#define DESCEND_CAREFUL_FORMULA
+#include "ops/elu/elu_formulas.inc"
+#undef DESCEND_FORMULA
+#undef DESCEND_CAREFUL_FORMULA
 
 template <class T> void elu_in(const EluArgs& a, void* const* data) {
-  const EluNumbers& n = a.numbers;
-  const Value<T> value{static_cast<T>(n.scale), static_cast<T>(n.inputScale), {n.alpha, n.scale}};
-  if (n.inputScale < 0) return elementwise<T>(a.points, data, a.rounded, GrowingValue<T>{value});
-  if (n.inputScale == 1 && value.negative.ordinary())
-    return elementwise<T>(a.points, data, a.rounded, QuickValue<T>{value.scale, value.negative});
-  elementwise<T>(a.points, data, a.rounded, value);
+  run_elu<T>(a.numbers, [&](const auto& f) { elementwise<T>(a.points, data, a.rounded, f); });
 }
-
 void EluCpu(const EluArgs& a, void* const* data) {
   a.rounded == DataType::kDouble ? elu_in<double>(a, data) : elu_in<float>(a, data);
 }
-
 void EluBackwardCpu(const EluBackwardArgs& a, void* const* data) {
-  const EluNumbers& n = a.numbers;
-  const float scale = static_cast<float>(n.scale), inputScale = static_cast<float>(n.inputScale);
-  if (a.isResult) {
-    const Coefficient<float> negative(n.alpha, n.scale);
-    if (n.inputScale == 1 && negative.ordinary())
-      return elementwise<float>(a.points, data, a.rounded, QuickGradientFromResult{scale, negative});
-    return elementwise<float>(a.points, data, a.rounded, GradientFromResult{scale, inputScale, negative});
-  }
-  const GradientFromInput gradient{scale, inputScale, {n.inputScale, n.alpha * n.scale}};
-  if (n.inputScale == 1 && gradient.factor.ordinary())
-    return elementwise<float>(a.points, data, a.rounded, QuickGradientFromInput{gradient});
-  elementwise<float>(a.points, data, a.rounded, gradient);
+  run_elu_backward(a.numbers, a.isResult, [&](const auto& f) { elementwise<float>(a.points, data, a.rounded, f); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "ops/nll_loss/nll_loss_test.h"
+#include "tests/harness/sparse.h"
 
 namespace descend::test::nll_loss {
 namespace {
@@ -55,8 +56,7 @@ TEST_F(NLLLossOperators, gradient_reads_neither_self_nor_a_total_it_does_not_nee
 TEST_F(NLLLossOperators, reach_elements_more_than_2_to_the_31_apart) {
   // Of 6 GiB only the pages around a few elements are ever touched.
   constexpr int64_t kFar = (int64_t{1} << 31) - 5, kBegin = 3;
-  void* memory = nullptr;
-  ASSERT_EQ(aclrtMalloc(&memory, static_cast<size_t>(3 * kFar / 2 + 100) * 2, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  const SparseMemory memory(static_cast<size_t>(3 * kFar / 2 + 100) * 2);
   Tensor one(DataType::kFloat16, {}), weight(DataType::kFloat16, {2}), loss(DataType::kFloat16, {}),
       total(DataType::kFloat16, {});
   one.fill({1});
@@ -75,7 +75,7 @@ TEST_F(NLLLossOperators, reach_elements_more_than_2_to_the_31_apart) {
                                          {{2, 2, 1, 3}, {7, kFar, kFar, 1}, kBegin}}) {
     const Sizes positions = positions_of(far.shape);
     aclTensor* there = aclCreateTensor(far.shape.data(), far.shape.size(), ACL_FLOAT16, far.strides.data(), far.offset,
-                                       ACL_FORMAT_ND, far.shape.data(), far.shape.size(), memory);
+                                       ACL_FORMAT_ND, far.shape.data(), far.shape.size(), memory.data());
     Tensor target(DataType::kInt64, positions);
     for (int64_t i = 0; i < target.size(); ++i) target.set_integer(i, 1);
     target.upload();
@@ -83,13 +83,12 @@ TEST_F(NLLLossOperators, reach_elements_more_than_2_to_the_31_apart) {
                           there),
               0)
         << recent_error();
-    auto* elements = static_cast<uint16_t*>(memory) + far.offset;
     Sizes at(far.shape.size(), 0);
     for (int64_t i = 0; i < 4 * target.size() / 2; ++i) {
       int64_t rest = i, element = 0;
       for (size_t k = at.size(); k-- > 0; rest /= far.shape[k])
         at[k] = rest % far.shape[k], element += at[k] * far.strides[k];
-      EXPECT_EQ(elements[element], at[1] == 1 ? 0xc400 : 0) << i;  // -4
+      EXPECT_EQ(memory.get<uint16_t>(far.offset + element), at[1] == 1 ? 0xc400 : 0) << i;  // -4
     }
     const bool planes = far.shape.size() == 4;
     ASSERT_EQ(call(planes ? aclnnNLLLoss2dGetWorkspaceSize : aclnnNLLLossGetWorkspaceSize,
@@ -101,7 +100,6 @@ TEST_F(NLLLossOperators, reach_elements_more_than_2_to_the_31_apart) {
     EXPECT_EQ(loss.get(0), 16.0 * static_cast<double>(target.size()));
     EXPECT_EQ(aclDestroyTensor(there), 0);
   }
-  EXPECT_EQ(aclrtFree(memory), 0);
 }
 
 TEST_F(NLLLossOperators, strides_that_leave_the_address_space_fail) {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The smooth L1 loss on the CPU.
-//
-// The loss of FLOAT is computed in double: no difference of two floats overflows there, and what the difference loses,
-// which squaring would double, is nothing.  Of FLOAT16 and BF16 float holds enough.
-//
-// So it does of the gradient, which does not square, if gradOut / (beta * count) is kept as the sum of two floats.
-// Numbers that float may not hold (an unusual beta, gradOut or slope) are left to double.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/smooth_l1_loss/smooth_l1_loss_cpu.cc"
 #include <hwy/foreach_target.h>
 
 #include "ops/smooth_l1_loss/smooth_l1_loss_kernels.h"
+#include "src/base/host_device.h"
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/in_double_cpu-inl.h"
 #include "src/loops/math-inl.h"
@@ -20,111 +15,11 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// With c the distance up to beta, c * (distance - c / 2) / beta is the square near the target and the line far from it.
-template <class D, class V> HWY_INLINE V up_to_beta(D d, V distance, double beta) {
-  return at_most(d, static_cast<hn::TFromD<D>>(beta), distance);
-}
-template <class D, class V> HWY_INLINE V less_half(D d, V distance, V c) {
-  return negative_mul_add(d, c, hn::Set(d, hn::TFromD<D>{0.5}), distance);
-}
-struct Loss {
-  double beta, scale;
-
-  // A beta of 0 is one below every distance there is.
-  explicit Loss(float b) : beta(b > 0 ? double{b} : 0x1p-500), scale(1 / beta) {}
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
-    const V distance = hn::Abs(hn::Sub(self, target)), c = up_to_beta(d, distance, beta);
-    return hn::Mul(hn::Mul(c, hn::Set(d, static_cast<hn::TFromD<D>>(scale))), less_half(d, distance, c));
-  }
-};
-// Adds the loss to a sum, or beta times the loss, which in double is never too small or too large.
-template <bool times_beta> struct AddLoss {
-  Loss loss;
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V sum, V self, V target) const {
-    const V distance = hn::Abs(hn::Sub(self, target)), c = up_to_beta(d, distance, loss.beta);
-    const V rest = less_half(d, distance, c);
-    if constexpr (times_beta) return mul_add(d, c, rest, sum);
-    return mul_add(d, hn::Mul(c, hn::Set(d, static_cast<hn::TFromD<D>>(loss.scale))), rest, sum);
-  }
-};
-
-struct Gradient {
-  double beta;
-  double near;  // what x is multiplied with below beta
-  double far;   // the slope from beta on
-
-  Gradient(float b, double divisor) : beta(b), near(1 / (beta * divisor)), far(1 / divisor) {}
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V gradOut, V self, V target) const {
-    const V x = hn::Sub(self, target), distance = hn::Abs(x);
-    // 0 and NaN are their own signs.
-    const V sign = hn::IfThenElse(hn::Gt(distance, hn::Zero(d)), hn::CopySign(hn::Set(d, far), x), x);
-    const V slope = hn::IfThenElse(hn::Lt(distance, hn::Set(d, beta)), hn::Mul(x, hn::Set(d, near)), sign);
-    return hn::Mul(gradOut, slope);
-  }
-};
-struct GradientOfOne {
-  Gradient gradient;
-  double gradOut;
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
-    return gradient(d, hn::Set(d, gradOut), self, target);
-  }
-};
-
-// A double as the sum of two floats.
-struct TwoFloats {
-  float high, low;
-  explicit TwoFloats(double x) : high(static_cast<float>(x)), low(static_cast<float>(x - double{high})) {}
-};
-template <class D, class V> HWY_INLINE V times(D d, V v, const TwoFloats& factor) {
-  return mul_add(d, v, hn::Set(d, factor.high), hn::Mul(v, hn::Set(d, factor.low)));
-}
-template <class D, class V> HWY_INLINE V times(D d, V v, float factor) { return hn::Mul(v, hn::Set(d, factor)); }
-
-// x / beta * factor, or what it is at beta: that is the slope of any larger x.
-template <class Factor> struct QuickSlope {
-  Factor factor;
-  float beta;
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V self, V target) const {
-    return times(d, clamp(d, hn::Sub(self, target), -beta, beta), factor);
-  }
-};
-
-// Of the half types: gradOut * 2^-16 is exact, and a slope times 2^16 nowhere too small for float.
-struct QuickGradientOfHalves {
-  QuickSlope<float> slope;
-
-  QuickGradientOfHalves(const Gradient& g, float beta) : slope{static_cast<float>(g.near * 0x1p16), beta} {}
-
-  template <class D, class V> HWY_INLINE V operator()(D d, V gradOut, V self, V target) const {
-    return hn::Mul(hn::Mul(gradOut, hn::Set(d, 0x1p-16f)), slope(d, self, target));
-  }
-};
-// Numbers may be so near that the slope is subnormal, and gradOut so large that it counts.
-template <class Factor> struct QuickGradient {
-  QuickSlope<Factor> slope;
-  Gradient careful;
-  static constexpr bool kHasQuick = true;
-
-  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V gradOut, V self, V target) const {
-    const hn::RebindToUnsigned<D> u32;  // the bits of a distance, less one: 0 is not among the small ones
-    const auto distance = hn::Sub(hn::BitCast(u32, hn::Abs(hn::Sub(self, target))), hn::Set(u32, 1));
-    rare = hn::RebindMask(d, hn::Lt(distance, hn::Set(u32, 0x21800000)));  // 2^-60
-    return hn::Mul(gradOut, slope(d, self, target));
-  }
-  template <class D, class V> V operator()(D d, V gradOut, V self, V target) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usually = quick(d, rare, gradOut, self, target);
-    return hn::IfThenElse(rare, InDouble<Gradient>{careful}(d, gradOut, self, target), usually);
-  }
-};
-
-bool usual(double x) { return x >= 0x1p-20 && x <= 0x1p20; }
-bool is_half(DataType dtype) { return dtype != DataType::kFloat; }
+#define DESCEND_FORMULA HWY_INLINE
+#define DESCEND_CAREFUL_FORMULA
+#include "ops/smooth_l1_loss/smooth_l1_loss_formulas.inc"
+#undef DESCEND_FORMULA
+#undef DESCEND_CAREFUL_FORMULA
 
 void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
   const Loss loss(a.beta);

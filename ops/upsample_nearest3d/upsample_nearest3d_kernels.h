@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "src/base/dtype.h"
+#include "src/base/host_device.h"
 #include "src/device/kernel.h"
 
 namespace descend {
@@ -28,17 +29,17 @@ inline constexpr Kernel<UpsampleNearest3dArgs> kUpsampleNearest3d{"upsample_near
 inline constexpr Kernel<UpsampleNearest3dArgs> kUpsampleNearest3dBackward{"upsample_nearest3d_backward"};
 
 // min(x, limit) of a whole number x that may be too large for int64.  0 times infinity, a NaN, is the first index: 0.
-inline int64_t upsample_index(float x, int64_t limit) {
+DESCEND_HOST_DEVICE inline int64_t upsample_index(float x, int64_t limit) {
   if (!(x > 0)) return 0;
   if (x >= 0x1p63f || static_cast<int64_t>(x) >= limit) return limit;
   return static_cast<int64_t>(x);
 }
 // The first of `outputs` indices that input index i owns; those it owns end where the next one's begin.
-inline int64_t upsample_first_owned(int64_t i, float factor, int64_t outputs) {
+DESCEND_HOST_DEVICE inline int64_t upsample_first_owned(int64_t i, float factor, int64_t outputs) {
   return upsample_index(std::ceil(static_cast<float>(i) * factor), outputs);
 }
 // The input index that output index o is taken from.
-inline int64_t upsample_source(int64_t o, float factor, int64_t inputs) {
+DESCEND_HOST_DEVICE inline int64_t upsample_source(int64_t o, float factor, int64_t inputs) {
   return upsample_index(std::floor(static_cast<float>(o) * factor), inputs - 1);
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Where the tensors of the nearest upsampling may lie: far apart, in place, over each other.
-#include <sys/mman.h>
-
 #include "ops/upsample_nearest3d/upsample_nearest3d_test.h"
+#include "tests/harness/sparse.h"
 
 namespace descend::test::upsample_nearest3d {
 namespace {
@@ -60,58 +59,53 @@ TEST_F(UpsampleNearest3dOperators, elements_farther_apart_than_2_to_the_31) {
   // Sparse memory, of which a few pages are touched; one more element than int32 counts between any two.
   constexpr int64_t kFar = (int64_t{1} << 31) + 1;
   const size_t bytes = static_cast<size_t>(kFar * 3 + 64) * sizeof(uint16_t);
-  const auto map = [&] {
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    EXPECT_NE(memory, MAP_FAILED);
-    return static_cast<float16*>(memory);
-  };
-  float16 *large = map(), *small = map();
+  SparseMemory large(bytes), small(bytes);
   for (size_t axis = 1; axis < 5; ++axis) {  // which one is far apart
     Sizes in{1, 1, 1, 1, 1}, sizes{1, 1, 1, 1, 1}, strides{1, 1, 1, 1, 1};
     in[axis] = 2;
     sizes[axis] = axis == 1 ? 2 : 3;
     strides[axis] = kFar;
-    const auto make = [&](const Sizes& s, int64_t offset, float16* data) {
-      return aclCreateTensor(s.data(), 5, ACL_FLOAT16, strides.data(), offset, ACL_FORMAT_NCDHW, s.data(), 5, data);
+    const auto make = [&](const Sizes& s, int64_t offset, const SparseMemory& memory) {
+      return aclCreateTensor(s.data(), 5, ACL_FLOAT16, strides.data(), offset, ACL_FORMAT_NCDHW, s.data(), 5,
+                             memory.data());
     };
     const int64_t step = strides[axis];
     aclTensor *output = make(sizes, 5, large), *input = make(in, 7, small);
     const Ints out({sizes[2], sizes[3], sizes[4]}), size(in);
-    for (int64_t i = 0; i < sizes[axis]; ++i) large[5 + i * step] = float16::from(static_cast<float>(i + 1));
+    for (int64_t i = 0; i < sizes[axis]; ++i) large.set(5 + i * step, float16::from(static_cast<float>(i + 1)));
     ASSERT_EQ(call(aclnnUpsampleNearest3dBackwardGetWorkspaceSize, aclnnUpsampleNearest3dBackward, nullptr, output,
                    static_cast<const aclIntArray*>(out), static_cast<const aclIntArray*>(size), 0.0, 0.0, 0.0, input),
               0)
         << recent_error();
-    EXPECT_EQ(static_cast<float>(small[7]), axis == 1 ? 1 : 3) << axis;  // 1 + 2 and 3
-    EXPECT_EQ(static_cast<float>(small[7 + step]), axis == 1 ? 2 : 3) << axis;
-    small[7] = float16::from(10), small[7 + step] = float16::from(20);
+    EXPECT_EQ(static_cast<float>(small.get<float16>(7)), axis == 1 ? 1 : 3) << axis;  // 1 + 2 and 3
+    EXPECT_EQ(static_cast<float>(small.get<float16>(7 + step)), axis == 1 ? 2 : 3) << axis;
+    small.set(7, float16::from(10)), small.set(7 + step, float16::from(20));
     ASSERT_EQ(call(aclnnUpsampleNearest3dGetWorkspaceSize, aclnnUpsampleNearest3d, nullptr, input,
                    static_cast<const aclIntArray*>(out), 0.0, 0.0, 0.0, output),
               0)
         << recent_error();
     for (int64_t i = 0; i < sizes[axis]; ++i)
-      EXPECT_EQ(static_cast<float>(large[5 + i * step]), i == sizes[axis] - 1 ? 20 : 10) << axis << " " << i;
+      EXPECT_EQ(static_cast<float>(large.get<float16>(5 + i * step)), i == sizes[axis] - 1 ? 20 : 10)
+          << axis << " " << i;
     aclDestroyTensor(output);
     aclDestroyTensor(input);
   }
   // The same distance as an offset.
   const Case c{{1, 1, 1, 1, 2}, {1, 1, 4}};
-  const auto make = [&](const Sizes& s, float16* data) {
-    return aclCreateTensor(s.data(), 5, ACL_FLOAT16, nullptr, 3 * kFar, ACL_FORMAT_NCDHW, s.data(), 5, data);
+  const auto make = [&](const Sizes& s, const SparseMemory& memory) {
+    return aclCreateTensor(s.data(), 5, ACL_FLOAT16, nullptr, 3 * kFar, ACL_FORMAT_NCDHW, s.data(), 5, memory.data());
   };
   const Sizes out_sizes = c.out_sizes();
   aclTensor *output = make(out_sizes, large), *input = make(c.in, small);
-  for (int i = 0; i < 4; ++i) large[3 * kFar + i] = float16::from(static_cast<float>(1 << i));
+  for (int i = 0; i < 4; ++i) large.set(3 * kFar + i, float16::from(static_cast<float>(1 << i)));
   const Ints out(c.out), in(c.in);
   ASSERT_EQ(call(aclnnUpsampleNearest3dBackwardGetWorkspaceSize, aclnnUpsampleNearest3dBackward, nullptr, output,
                  static_cast<const aclIntArray*>(out), static_cast<const aclIntArray*>(in), 0.0, 0.0, 0.0, input),
             0);
-  EXPECT_EQ(static_cast<float>(small[3 * kFar]), 3);
-  EXPECT_EQ(static_cast<float>(small[3 * kFar + 1]), 12);
+  EXPECT_EQ(static_cast<float>(small.get<float16>(3 * kFar)), 3);
+  EXPECT_EQ(static_cast<float>(small.get<float16>(3 * kFar + 1)), 12);
   aclDestroyTensor(output);
   aclDestroyTensor(input);
-  munmap(large, bytes);
-  munmap(small, bytes);
 }
 
 TEST_F(UpsampleNearest3dOperators, strides_that_leave_the_address_space_fail) {

@@ -36,6 +36,7 @@ class Event {
 struct Launch {
   Stream& stream;
   std::byte* workspace;
+  const char* function;  // of the API, for texts: lives as long as the process
 };
 
 // A reference to a callable, for calls that end before the callable does.  Never stored.

@@ -29,15 +29,13 @@
 #include "src/loops/convert_cpu-inl.h"
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/runs.h"
+#include "src/loops/sums.h"
 #include "src/tensor/iteration.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-template <class T> inline constexpr int64_t kSumColumns = 128 / sizeof(T);
-inline constexpr int64_t kSumChunks = 256;  // at most: their sums are kept on the stack
 
 // Adds the terms of points [0, n), n a multiple of the columns, to the columns' sums.  add(d, i, sum) is `sum` plus the
 // terms of a vector of points from i on.  One pass has as many sums as there are k, from column `first` on.
@@ -97,49 +95,6 @@ template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
   std::fill(terms + n, terms + full, Term{0});
   return sum_tile(terms, full);
 }
-
-// A running sum that keeps what its additions lose.
-class CompensatedSum {
- public:
-  void add(double x) {
-    const double sum = sum_ + x;
-    lost_ += std::fabs(sum_) >= std::fabs(x) ? (sum_ - sum) + x : (x - sum) + sum_;
-    sum_ = sum;
-  }
-  // What infinities and NaNs lose is no number.
-  double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
-
- private:
-  double sum_ = 0, lost_ = 0;
-};
-
-// How many tiles of `count` terms make a chunk.
-inline int64_t tiles_per_chunk(int64_t count) {
-  const int64_t tiles = (count - 1) / kTile + 1;
-  return std::max(kChunk / kTile, (tiles - 1) / kSumChunks + 1);
-}
-
-// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
-class SumOfTiles {
- public:
-  explicit SumOfTiles(int64_t count = 1) : per_chunk_(tiles_per_chunk(count)) {}
-  // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
-  void add(double tile) {
-    chunk_.add(tile);
-    if (++tiles_ % per_chunk_ != 0) return;
-    sum_.add(chunk_.value());
-    chunk_ = {};
-  }
-  double value() const {
-    CompensatedSum sum = sum_;
-    if (tiles_ % per_chunk_ != 0) sum.add(chunk_.value());
-    return sum.value();
-  }
-
- private:
-  int64_t per_chunk_, tiles_ = 0;
-  CompensatedSum chunk_, sum_;
-};
 
 // The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
 // from number `begin` on.  What a sum is does not depend on the other lists.

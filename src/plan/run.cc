@@ -147,13 +147,13 @@ Status submit(const Plan& plan, const aclOpExecutor* handle, void* workspace, ui
     return detail::submit_observed(plan, handle, static_cast<std::byte*>(workspace), *found.object);
 
   Stream& stream = *found.object->stream;
-  Launch launch{stream, static_cast<std::byte*>(workspace)};
+  Launch launch{stream, static_cast<std::byte*>(workspace), program.function};
   if (stream.try_run([&] { return run_on_device(program, plan.addresses, launch); }, program.bytes)) return {};
 
   auto queued = std::make_shared<QueuedRun>(QueuedRun{plan.program, plan.addresses, launch.workspace});
   // The stream outlives its work's use of it: a backend that queues work itself does not hand it out again.
   Status s = stream.submit([queued, &stream] {
-    Launch later{stream, queued->workspace};
+    Launch later{stream, queued->workspace, queued->program->function};
     return run_on_device(*queued->program, queued->addresses, later);
   });
   if (s.ok()) return s;

@@ -78,18 +78,24 @@ class BitCall {
     };
     run_once();
     (digest_output(arguments), ...);
-    if (twice_) {
-      const LargestAllocation largest;
-      run_once();
-      if (largest.bytes() > sizeof(aclOpExecutor) + sizeof(Program))
-        throw std::runtime_error(cat("the second call allocates ", largest.bytes(), " bytes"));
-    }
+    if (twice_) expect_no_allocation(run_once);
     clear();
   }
 
   uint64_t digest() const { return digest_; }
 
  private:
+  // Some tries, because a thread of oneTBB that takes part in a loop for the first time allocates what it keeps.
+  static void expect_no_allocation(const auto& run_once) {
+    size_t allocated = 0;
+    for (int tries = 0; tries < 8; ++tries) {
+      const LargestAllocation largest;
+      run_once();
+      allocated = largest.bytes();
+      if (allocated <= sizeof(aclOpExecutor) + sizeof(Program)) return;
+    }
+    throw std::runtime_error(cat("a call that was made before allocates ", allocated, " bytes"));
+  }
   Tensor& add(DataType dtype, Sizes shape, Layout layout, aclFormat format);
   // In the order of the operator's parameters: compilers make the arguments of a call in any order.
   template <class Argument> void digest_output(const Argument& argument) {

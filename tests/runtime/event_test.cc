@@ -211,6 +211,7 @@ TEST_F(RuntimeEvent, elapsed_time_needs_two_reached_events) {
   expect_failure(aclrtEventElapsedTime(&ms, start, nullptr), ACL_ERROR_INVALID_PARAM, {"endEvent"});
   expect_failure(aclrtEventElapsedTime(&ms, start, end), ACL_ERROR_RT_INTERNAL_ERROR, {"startEvent", "recorded"});
   ASSERT_EQ(aclrtRecordEvent(start, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSynchronizeEvent(start), ACL_SUCCESS);
   expect_failure(aclrtEventElapsedTime(&ms, start, end), ACL_ERROR_RT_INTERNAL_ERROR, {"endEvent", "recorded"});
   Gate gate;
   gate.hold(stream);

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a run of bench/gpu/run.py says: docs/benchmarks/h200.md with its numbers and picture."""
+import argparse
+import json
+import math
+import pathlib
+
+NOISE = 0.97  # a ratio from here on counts as no slower
+
+
+def load(path):
+    report = json.loads(path.read_text())
+    for row in report["rows"]:
+        times = [row[key] for key in ("eager_us", "compile_us") if row.get(key)]
+        row["ratio"] = min(times) / row["ours_us"] if times else None
+    return report
+
+
+def draw(rows, path):
+    import matplotlib
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "descend"  # the same picture for the same numbers
+    from matplotlib import pyplot
+    names = sorted({row["case"].split()[0] for row in rows})
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 0.35 * len(names) + 1.4), layout="constrained", sharey=True)
+    for at, name in enumerate(names):
+        own = [row for row in rows if row["case"].split()[0] == name]
+        axes[0].scatter([100 * row["share"] for row in own], [at] * len(own), s=14, alpha=0.6, edgecolors="none")
+        ratios = [row["ratio"] for row in own if row["ratio"]]
+        axes[1].scatter(ratios, [at] * len(ratios), s=14, alpha=0.6, edgecolors="none")
+    axes[0].set(yticks=range(len(names)), yticklabels=names, xlim=(0, 110), xlabel="% of the bandwidth of a copy")
+    axes[1].set(xscale="log", xlabel="the faster PyTorch's time / ours (right of 1: we are faster)")
+    axes[1].axvline(1, color="black", linewidth=0.8)
+    axes[0].invert_yaxis()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def page(report, notes):
+    rows = report["rows"]
+    ratios = [row["ratio"] for row in rows if row["ratio"]]
+    slower = sorted((row for row in rows if row["ratio"] and row["ratio"] < NOISE), key=lambda row: row["ratio"])
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
+    time = lambda us: f"{us:.0f}" if us else ""
+    lines = ["# Speed on an NVIDIA H200", "",
+             f"Made by `bench/gpu/run.py` and `bench/gpu/report.py` on one {report['device']}, PyTorch {report['torch']}, "
+             f"a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and PyTorch eager work on the same tensors, one after "
+             "the other, with the cache overwritten before each call; medians of device time. The times of `torch.compile` are those "
+             "of an earlier run on such a card. The ratio is the faster PyTorch's time over ours; the share is the bytes that must "
+             "move over our time, against the copy.", "",
+             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower at {len(slower)}. "
+             f"Host time of both phases of a small call: {small}.", "",
+             "![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", ""]
+    lines += [notes.read_text().strip(), ""] if notes.exists() else []
+    lines += ["| call | MB | ours, µs | eager, µs | compile, µs | ratio | of copy |", "|---|--:|--:|--:|--:|--:|--:|"]
+    for row in rows:
+        ratio = f"{row['ratio']:.2f}" if row["ratio"] else ""
+        lines.append(f"| {row['case']} | {row['bytes'] / 1e6:.0f} | {row['ours_us']:.0f} | {time(row.get('eager_us'))} | "
+                     f"{time(row.get('compile_us'))} | {ratio} | {100 * row['share']:.0f} % |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("json", type=pathlib.Path)
+    parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER", default=pathlib.Path("docs/benchmarks"))
+    options = parser.parse_args()
+    report = load(options.json)
+    options.write.mkdir(parents=True, exist_ok=True)
+    draw(report["rows"], options.write / "h200.svg")
+    (options.write / "h200.json").write_text(options.json.read_text())
+    (options.write / "h200.md").write_text(page(report, pathlib.Path(__file__).with_name("notes.md")))
+    print(f"Written: {options.write / 'h200.md'}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// The gradient of the cross entropy on NVIDIA GPUs: one pass over logProb and out.
+//
+// A block has some rows and some of their columns: many short rows or a part of a long one.  First a thread a row
+// computes what its elements are made of, the label's element among it; then all threads go over the elements.  The
+// formulas are those of cross_entropy_loss_grad_cpu.cc, which says why they are as they are.
+#include "ops/cross_entropy_loss/cross_entropy_loss_cuda.cuh"
+
+namespace descend::cuda {
+namespace {
+
+constexpr int kMostRows = kThreads;  // of a block
+
+DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
+  const Lane<float> d;
+  float k, low;
+  const float m = exp_parts(d, x, 0.0f, k, low);
+  return scale_by_power_of_two(d, m * scale, k);
+}
+DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
+  const Lane<float> d;
+  rare = !(std::fabs(x) <= 58.0f);
+  float k;
+  const float p = quick_exp_parts(d, x, k);
+  const float power = formulas::power_of_two(VectorMath<Lane<float>>(d), k) * scale;
+  return std::fma(power, p, power);
+}
+DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
+
+// What a row's elements are made of: exp(logProb) * scale - smooth * weight, and the label's element by itself.
+enum RowKind : short { kZero, kNaN, kOrdinary, kCareful };
+template <class Element> struct Row {
+  RowKind kind;
+  Element label_element;
+  int label;  // counted from the block's first column; -1 where it is not in the block
+  float scale_f, smooth_f;
+  double scale, smooth;
+};
+
+template <class Element> struct Gradient {
+  CrossEntropyLossGradArgs a;
+  Labels labels;
+  const Element *gradient, *log_prob, *zloss_gradient, *lse;
+  Element* out;
+  const CudaScratch* scratch;
+  int rows_per_block, columns_per_block;
+  Divisor parts;  // of the columns
+  bool adds_rows = false;
+
+  __device__ Row<Element> row_of(int64_t row, int64_t first, int64_t end, const double* totals) const;
+  __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
+};
+
+template <class Element>
+__device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int64_t first, int64_t end,
+                                                               const double* totals) const {
+  const bool mean = a.reduction == CrossEntropyReduction::kMean;
+  const double total = mean ? totals[0] : 1;
+  Row<Element> r{.label = -1};
+  const int64_t label = labels[row];
+  r.kind = total == 0 ? kNaN : kZero;
+  if (total == 0 || label == kNoClass) return r;
+  const double g = widen<double>(gradient[row * a.gradient_stride]);
+  const double weight = labels.weight_of(label);
+  const double at_label = g * ((1 - a.smoothing) / total) * weight;
+  double rest = 0;
+  if (a.smoothing != 0) {
+    r.smooth = g * (a.smoothing / static_cast<double>(a.labels.classes) / total);
+    rest = r.smooth * sum_of_all_weights(labels, scratch);
+  }
+  if (a.zloss_scale != 0) {
+    const double factor = 2 * a.zloss_scale / (mean ? totals[1] : 1);
+    const double z = zloss_gradient ? g + widen<double>(zloss_gradient[row * a.zloss_gradient_stride]) : g;
+    rest += factor * widen<double>(lse[row * a.lse_stride]) * z;
+  }
+  r.scale = at_label + rest;
+  r.scale_f = static_cast<float>(r.scale);
+  r.smooth_f = static_cast<float>(r.smooth);
+  r.kind = is_ordinary(r.scale) && (a.smoothing == 0 || is_ordinary(r.smooth)) ? kOrdinary : kCareful;
+  if (label < first || label >= end) return r;
+  r.label = static_cast<int>(label - first);
+  const Lane<double> d;
+  const double x = widen<double>(log_prob[row * a.log_prob.row + label * a.log_prob.column]);
+  const double probability = exp(d, x);
+  const double of_label = std::isinf(probability) || std::isinf(at_label) ? probability * r.scale - at_label
+                                                                          : at_label * expm1(d, x) + probability * rest;
+  r.label_element = narrow<Element>(r.smooth == 0 ? of_label : of_label - r.smooth * weight);
+  return r;
+}
+
+// An element off the label of a row whose coefficients float does not hold.
+template <class Element>
+__device__ __noinline__ float Gradient<Element>::careful(float x, const Row<Element>& row, int64_t column) const {
+  const double probability = exp(Lane<double>{}, static_cast<double>(x)) * row.scale;
+  if (a.smoothing == 0) return static_cast<float>(probability);
+  return static_cast<float>(probability - (labels.weight ? row.smooth * double{labels.weight_of(column)} : row.smooth));
+}
+
+template <class Element, int V> struct alignas(V * sizeof(Element)) Columns { Element at[V]; };
+
+// exp(x) * scale of V elements.  Those that the quick form does not do are asked for together, as in evaluate().
+template <int V> __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < V; ++i) {
+    bool rare;
+    result[i] = quick_scaled_exp(x[i], scale, rare);
+    any |= rare;
+  }
+  if (!any) return;
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    if (!(std::fabs(x[i]) <= 58.0f)) result[i] = scaled_exp(x[i], scale);
+}
+
+// V columns at a time.
+template <class Element, int V, bool smoothing>
+__global__ void __launch_bounds__(kThreads, 4)
+    write_gradient(const __grid_constant__ Gradient<Element> g, Divisor per_row) {
+  using Piece = Columns<Element, V>;
+  constexpr unsigned kUnroll = V == 8 ? 2 : 4;  // as many as there are registers for
+  __shared__ Row<Element> row_of[kMostRows];
+  __shared__ double few[2];
+  int64_t part = blockIdx.x;
+  const int64_t first_row = g.parts.divide(part) * g.rows_per_block;
+  const int64_t first = part * g.columns_per_block;
+  const int64_t left = g.a.labels.rows - first_row, across = g.a.labels.classes - first;
+  const unsigned rows = static_cast<unsigned>(left < g.rows_per_block ? left : g.rows_per_block);
+  const unsigned columns = static_cast<unsigned>(across < g.columns_per_block ? across : g.columns_per_block);
+  const double* totals = g.scratch->numbers + kWeights;
+  if (g.adds_rows) {
+    sum_few_rows(g.labels, few);
+    __syncthreads();
+    totals = few;
+  }
+  if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
+  __syncthreads();
+  const Element* const from = g.log_prob + first_row * g.a.log_prob.row + first * g.a.log_prob.column;
+  Element* const to = g.out + first_row * g.a.out.row + first * g.a.out.column;
+  const unsigned pieces = rows * (static_cast<unsigned>(g.columns_per_block) / V);  // those behind the last are skipped
+  for (unsigned begin = threadIdx.x; begin < pieces; begin += kUnroll * kThreads) {
+    Piece in[kUnroll];
+    unsigned row[kUnroll], column[kUnroll];
+    bool there[kUnroll];
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      column[u] = begin + u * kThreads;
+      there[u] = column[u] < pieces;
+      row[u] = g.rows_per_block > 1 ? per_row.divide(column[u]) : 0;
+      column[u] *= V;
+      there[u] = there[u] && column[u] < columns;
+      if (there[u] && row_of[row[u]].kind >= kOrdinary)
+        in[u] = *reinterpret_cast<const Piece*>(from + row[u] * g.a.log_prob.row + column[u] * g.a.log_prob.column);
+    }
+#pragma unroll
+    for (unsigned u = 0; u < kUnroll; ++u) {
+      if (!there[u]) continue;
+      const Row<Element>& of = row_of[row[u]];
+      Piece out;
+      float x[V], result[V];
+#pragma unroll
+      for (int i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]);
+      if (of.kind == kOrdinary) {
+        scaled_exps(x, of.scale_f, result);
+        if constexpr (smoothing) {
+#pragma unroll
+          for (int i = 0; i < V; ++i)
+            result[i] = g.labels.weight ? std::fma(-of.smooth_f, g.labels.weight_of(first + column[u] + i), result[i])
+                                        : result[i] - of.smooth_f;
+        }
+      } else {
+#pragma unroll 1
+        for (int i = 0; i < V; ++i) {
+          float picked = x[0];
+#pragma unroll
+          for (int j = 1; j < V; ++j)
+            if (j == i) picked = x[j];
+          const float one =
+              of.kind == kCareful ? g.careful(picked, of, first + column[u] + i) : (of.kind == kNaN ? NAN : 0.0f);
+#pragma unroll
+          for (int j = 0; j < V; ++j)
+            if (j == i) result[j] = one;
+        }
+      }
+      narrow_all(result, out.at);
+      if (static_cast<unsigned>(of.label) - column[u] < V) {
+#pragma unroll
+        for (int i = 0; i < V; ++i)
+          if (of.label == static_cast<int>(column[u]) + i) out.at[i] = of.label_element;
+      }
+      *reinterpret_cast<Piece*>(to + row[u] * g.a.out.row + column[u] * g.a.out.column) = out;
+    }
+  }
+}
+
+template <class Element, int V>
+Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const CudaLaunch& on) {
+  const int64_t parts = ceil_divide(g.a.labels.classes, columns);
+  g.rows_per_block = static_cast<int>(rows);
+  g.columns_per_block = static_cast<int>(ceil_divide(ceil_divide(g.a.labels.classes, parts), V) * V);
+  g.parts = Divisor(parts);
+  const auto kernel = g.a.smoothing == 0 ? write_gradient<Element, V, false> : write_gradient<Element, V, true>;
+  return start(on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, kThreads, 0, g,
+               Divisor(g.columns_per_block / V));
+}
+
+template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* const* data, const CudaLaunch& on) {
+  constexpr int V = 16 / sizeof(Element);
+  constexpr int64_t kElements = sizeof(Element) == 4 ? 16384 : 32768;  // of a block
+  const auto at = [&](int k) { return static_cast<Element*>(data[k]); };
+  const bool mean = a.reduction == CrossEntropyReduction::kMean, few = a.labels.rows <= kFewRows;
+  const Gradient<Element> g{.a = a,
+                            .labels = {a.labels, data[0], static_cast<const float*>(data[1])},
+                            .gradient = at(2),
+                            .log_prob = at(3),
+                            .zloss_gradient = at(5),
+                            .lse = at(6),
+                            .out = at(4),
+                            .scratch = on.scratch,
+                            .adds_rows = mean && few};
+  if (Status s = sum_labels(g.labels, mean && !few, a.smoothing != 0, on); !s.ok()) return s;
+  const int64_t classes = a.labels.classes;
+  const auto in_pieces = [&](const CrossEntropyMatrixStrides& s, const void* address) {
+    return s.column == 1 && s.row % V == 0 && is_aligned(address);
+  };
+  const auto rows_of = [&](int64_t elements) { return std::clamp<int64_t>(elements / classes, 1, kMostRows); };
+  if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4]))
+    return write_with<Element, V>(g, rows_of(kElements), kElements, on);
+  // Where a side runs across, blocks are about square: what a thread leaves of a line its neighbours find in the cache.
+  const bool across = (a.log_prob.column != 1 && a.log_prob.row == 1) || (a.out.column != 1 && a.out.row == 1);
+  return across ? write_with<Element, 1>(g, 64, 64, on) : write_with<Element, 1>(g, rows_of(2048), 2048, on);
+}
+
+Status cross_entropy_loss_grad(const CrossEntropyLossGradArgs& a, void* const* data, Launch& launch) {
+  const CudaLaunch on = cuda_launch(launch);
+  Status status;
+  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> { status = run<Element>(a, data, on); });
+  return status;
+}
+[[maybe_unused]] const bool registered = cuda_kernels().add(kCrossEntropyLossGrad, cross_entropy_loss_grad);
+
+}  // namespace
+}  // namespace descend::cuda

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of the cross entropy do alike with a row's scores: its loss, and the sum over all rows.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_scores_cuda.cuh"
+
+namespace descend::cuda {
+
+inline constexpr int64_t kBlocks = 2048;
+inline constexpr int kLossOf = 2048, kZlossOf = kLossOf + kBlocks;  // numbers of the scratch: sums of the blocks
+static_assert(kZlossOf + kBlocks <= CudaScratch::kNumbers);
+
+struct RowLoss {
+  double loss, zloss;
+};
+
+template <class Element> struct Loss {
+  CrossEntropyLossArgs a;
+  Labels labels;
+  const Element* input;
+  Element *loss, *log_prob, *zloss, *lse;
+  CudaScratch* scratch;
+  int64_t per_block;  // rows of a block, or of a team of blocks
+  int team = 1;       // of so many blocks
+  bool in_vectors;    // both matrices' rows are neighbours and begin where 16 bytes may be moved
+
+  __device__ __forceinline__ const Element* at(int64_t row, int64_t column) const {
+    return input + row * a.input.row + column * a.input.column;
+  }
+  // A row's label, with its score before that is written over.
+  struct Label {
+    bool counts = false;
+    float weight;
+    Element score;
+  };
+  __device__ __forceinline__ Label label_of(int64_t row) const {
+    const int64_t label = labels[row];
+    return label == kNoClass ? Label{} : Label{true, labels.weight_of(label), *at(row, label)};
+  }
+  __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
+  __device__ void finish_block(CompensatedSum loss_sum, CompensatedSum zloss_sum) const;
+  __device__ void store_total(double loss_total, double zloss_total) const;
+};
+
+template <class Element>
+__device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const {
+  const double lse_of_row = scores.most + log_sum;
+  if (a.write_zloss) lse[row * a.lse_stride] = narrow<Element>(lse_of_row);
+  RowLoss r{0, 0};
+  if (label.counts) {
+    const double of_label = widen<double>(label.score) - scores.most - log_sum;
+    r.loss = -(1 - a.smoothing) * double{label.weight} * of_label;
+    if (a.smoothing != 0)
+      r.loss -= a.smoothing / static_cast<double>(a.labels.classes) *
+                (scores.distance - log_sum * sum_of_all_weights(labels, scratch));
+    if (a.zloss_scale != 0) r.zloss = a.zloss_scale * lse_of_row * lse_of_row;
+  }
+  if (a.reduction == CrossEntropyReduction::kNone) {
+    loss[row * a.loss_stride] = narrow<Element>(r.loss + r.zloss);
+    if (a.write_zloss) zloss[row * a.zloss_stride] = narrow<Element>(r.zloss);
+  }
+  return r;
+}
+
+template <class Element> __device__ void Loss<Element>::store_total(double loss_total, double zloss_total) const {
+  if (a.reduction == CrossEntropyReduction::kMean) {
+    loss_total /= scratch->numbers[kWeights];
+    if (a.zloss_scale != 0 || a.write_zloss) zloss_total /= scratch->numbers[kRows];
+  }
+  *loss = narrow<Element>(a.zloss_scale != 0 ? loss_total + zloss_total : loss_total);
+  if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
+}
+
+// Thread 0 of the team's first block has the sums of its rows; the last block adds them all.
+template <class Element>
+__device__ void Loss<Element>::finish_block(CompensatedSum loss_sum, CompensatedSum zloss_sum) const {
+  if (a.reduction == CrossEntropyReduction::kNone) return;
+  if (threadIdx.x == 0 && blockIdx.x % team == 0) {
+    scratch->numbers[kLossOf + blockIdx.x / team] = loss_sum.value();
+    scratch->numbers[kZlossOf + blockIdx.x / team] = zloss_sum.value();
+  }
+  if (!is_last_block(&scratch->tickets[1])) return;
+  __shared__ double parts[2][kBlocks / kTile];
+  const TileGroup<1> group;
+  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(gridDim.x) / team;
+  for (int tile = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; tile * kTile < blocks; tile += groups) {
+    const int first = tile * static_cast<int>(kTile);
+    const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
+    for (int list = 0; list < 2; ++list) {
+      const double* const numbers = scratch->numbers + (list == 0 ? kLossOf : kZlossOf) + first;
+      const double total =
+          sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = __ldcg(numbers + i); });
+      if (group.rank == 0) parts[list][tile] = total;
+    }
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  SumOfTiles losses(blocks), zlosses(blocks);
+  for (int tile = 0; tile * kTile < blocks; ++tile) {
+    losses.add(parts[0][tile]);
+    zlosses.add(parts[1][tile]);
+  }
+  store_total(losses.value(), a.zloss_scale != 0 ? zlosses.value() : 0);
+}
+
+}  // namespace descend::cuda

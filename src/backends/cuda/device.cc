@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Memory comes from CUDA's pool, which neither waits nor makes others wait.  It is given back by a stream of its own
+// that waits for what all streams had to do at that moment.
+#include "src/backends/cuda/device.h"
+
+#include "src/backends/cuda/fork.h"
+#include "src/backends/cuda/stream.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+
+namespace descend {
+namespace {
+
+constexpr uint64_t kKept = uint64_t{1} << 30;  // bytes of freed memory that the pool keeps for the next allocations
+
+}  // namespace
+
+CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
+    : index_(index),
+      name_(properties.name),
+      multiprocessors_(properties.multiProcessorCount),
+      shared_memory_(static_cast<int>(properties.sharedMemPerBlockOptin)),
+      largest_cluster_(properties.major >= 9 ? 8 : 1) {}
+
+bool CudaDevice::ready() const {
+  if (cuda_is_the_parents()) {
+    const Status why = cuda_is_the_parents_status();
+    log(LogLevel::kError, cat(why.message(), ": ", why.solution()));
+    return false;
+  }
+  std::call_once(once_, [this] {
+    cuda_is_used();
+    use();
+    cudaMemPool_t pool = nullptr;
+    if (cudaDeviceGetDefaultMemPool(&pool, index_) != cudaSuccess) return;
+    uint64_t kept = kKept;
+    int no = 0;
+    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
+    // An allocation must not wait for memory that is still in use to be free.
+    cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &no);
+    for (cudaStream_t* stream : {&allocations_, &frees_, &copies_})
+      if (cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) != cudaSuccess) return;
+    pool_ = pool;
+  });
+  use();
+  return pool_ != nullptr;
+}
+
+std::string CudaDevice::description() const {
+  return cat(name_, ", ", multiprocessors_, " multiprocessors, ", memory().total >> 30, " GiB");
+}
+
+Status CudaDevice::not_ready() const {
+  if (cuda_is_the_parents()) return cuda_is_the_parents_status();
+  return {Code::kNoDevice, cat("device ", index_, " cannot be used")};
+}
+
+void* CudaDevice::allocate(size_t bytes) {
+  if (!ready()) return nullptr;
+  void* memory = nullptr;
+  const auto allocate = [&] { return cudaMallocAsync(&memory, bytes == 0 ? 1 : bytes, allocations_); };
+  cudaError_t error = allocate();
+  if (error == cudaErrorMemoryAllocation) {  // what was freed may still wait for its streams
+    cudaGetLastError();
+    cudaStreamSynchronize(frees_);
+    cudaMemPoolTrimTo(pool_, 0);
+    error = allocate();
+  }
+  if (error == cudaSuccess) error = cudaStreamSynchronize(allocations_);  // from now on any stream may use it
+  if (error == cudaSuccess) return memory;
+  cudaGetLastError();
+  return nullptr;
+}
+
+void CudaDevice::give_back_after_all(void* memory, void (*give_back)(CudaDevice&, void*)) {
+  if (memory == nullptr || cuda_is_the_parents() || !ready()) return;
+  // Ends, and gives the memory back, when the last queue that has work now has let it go.
+  const std::shared_ptr<void> block(memory, [this, give_back](void* all) {
+    use();
+    give_back(*this, all);
+  });
+  const std::lock_guard lock(mutex_);
+  for (const auto& each : queues_)
+    if (const auto queue = each.lock()) queue->hold_up(frees_, block);
+}
+
+void CudaDevice::free(void* memory) {
+  give_back_after_all(memory, [](CudaDevice& device, void* all) { cudaFreeAsync(all, device.frees_); });
+}
+
+void* CudaDevice::allocate_host(size_t bytes) {
+  void* memory = nullptr;
+  if (!ready() || cudaHostAlloc(&memory, bytes == 0 ? 1 : bytes, cudaHostAllocPortable) != cudaSuccess) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  return memory;
+}
+
+void CudaDevice::free_host(void* memory) {
+  // CUDA waits for the card before it gives back memory of the host.
+  give_back_after_all(memory, [](CudaDevice&, void* all) { cudaFreeHost(all); });
+}
+
+Status CudaDevice::copy(void* to, const void* from, size_t bytes) {
+  if (!ready()) return not_ready();
+  if (bytes == 0) return {};
+  if (Status s = cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, copies_), "to copy"); !s.ok())
+    return s;
+  return cuda_status(cudaStreamSynchronize(copies_), "to copy");
+}
+
+Status CudaDevice::fill(void* at, uint8_t byte, size_t bytes) {
+  if (!ready()) return not_ready();
+  if (bytes == 0) return {};
+  if (Status s = cuda_status(cudaMemsetAsync(at, byte, bytes, copies_), "to fill"); !s.ok()) return s;
+  return cuda_status(cudaStreamSynchronize(copies_), "to fill");
+}
+
+std::unique_ptr<Stream> CudaDevice::make_stream() {
+  if (!ready()) return nullptr;
+  std::shared_ptr<CudaQueue> queue = CudaQueue::make(*this);
+  if (queue == nullptr) return nullptr;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(queues_, [](const auto& each) { return each.expired(); });
+  queues_.push_back(queue);
+  return std::make_unique<CudaStream>(std::move(queue));
+}
+
+MemoryInfo CudaDevice::memory() const {
+  if (!ready()) return {};
+  MemoryInfo info;
+  cudaMemGetInfo(&info.free, &info.total);
+  uint64_t reserved = 0, used = 0;
+  cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved);
+  cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
+  info.free += reserved - used;  // what the pool keeps is free for this process
+  return info;
+}
+
+}  // namespace descend

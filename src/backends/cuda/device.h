@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// One NVIDIA GPU: its memory and its streams.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "src/backends/cuda/queue.h"
+#include "src/device/device.h"
+
+namespace descend {
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(int index, const cudaDeviceProp& properties);
+
+  std::string description() const override;
+  void* allocate(size_t bytes) override;
+  void free(void* memory) override;
+  void* allocate_host(size_t bytes) override;
+  void free_host(void* memory) override;
+  Status copy(void* to, const void* from, size_t bytes) override;
+  Status fill(void* at, uint8_t byte, size_t bytes) override;
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
+  MemoryInfo memory() const override;
+
+  void use() const { cudaSetDevice(index_); }  // CUDA's calls of this thread are for this device from now on
+  int index() const { return index_; }
+  int multiprocessors() const { return multiprocessors_; }
+  int shared_memory() const { return shared_memory_; }
+  int largest_cluster() const { return largest_cluster_; }
+  cudaStream_t frees() const { return frees_; }  // what waits here is given back
+
+ private:
+  Status not_ready() const;
+  bool ready() const;  // makes the streams and the pool at the first call: until then the card is not touched
+  void give_back_after_all(void* memory, void (*give_back)(CudaDevice&, void*));
+
+  const int index_;
+  const std::string name_;
+  const int multiprocessors_, shared_memory_, largest_cluster_;
+  mutable std::once_flag once_;
+  mutable cudaStream_t allocations_ = nullptr, frees_ = nullptr, copies_ = nullptr;
+  mutable cudaMemPool_t pool_ = nullptr;
+
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<CudaQueue>> queues_;
+};
+
+}  // namespace descend

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Events of the cuda device.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/device/device.h"
+
+namespace descend {
+
+// A cudaEvent_t, taken from a list of those that are free and given back to it.
+class Marker {
+ public:
+  explicit Marker(int device);
+  ~Marker();
+  Marker(const Marker&) = delete;
+  Marker& operator=(const Marker&) = delete;
+
+  bool made() const { return event_ != nullptr; }
+  cudaEvent_t event() const { return event_; }
+  bool reached() const { return cudaEventQuery(event_) != cudaErrorNotReady; }
+
+ private:
+  const int device_;
+  cudaEvent_t event_ = nullptr;
+};
+
+// One recorded moment of one stream.  A stream that waits for the host hands its work to CUDA later: until then the
+// point is not in CUDA's queue either.
+class EventPoint {
+ public:
+  explicit EventPoint(int device) : marker_(device) {}
+
+  bool made() const { return marker_.made(); }
+  cudaError_t record(cudaStream_t stream);  // once
+  void drop();                              // it will never be recorded: counts as reached
+  bool recorded() const { return recorded_.load(std::memory_order_acquire); }
+  bool reached() const { return recorded() && (dropped_ || marker_.reached()); }
+  // Blocks until it is recorded, the time has come or `given_up` is set.
+  bool wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up);
+  Status wait_until_reached(Timeout timeout, const std::atomic<bool>* given_up);
+  cudaError_t make_wait(cudaStream_t stream) const;  // for a recorded one
+  double milliseconds_since(const EventPoint& earlier) const;
+
+ private:
+  Marker marker_;
+  std::atomic<bool> recorded_{false};
+  bool dropped_ = false;  // set before recorded_
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+// What streams need of an event after it may have been destroyed.
+class EventState {
+ public:
+  std::shared_ptr<EventPoint> point() const;  // null when nothing is captured
+  void capture(std::shared_ptr<EventPoint> point);
+  void reset_if_still(const EventPoint* point);  // unless it was recorded again meanwhile
+  // A wait in CUDA's queue, over when the marker is reached; and one that is not there yet.
+  void add_wait(std::unique_ptr<Marker> behind_it);
+  std::atomic<int> waiting{0};
+  bool waits_done();
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<EventPoint> point_;
+  std::vector<std::unique_ptr<Marker>> waits_;
+};
+
+class CudaEvent final : public Event {
+ public:
+  bool recorded() const override { return state_->point() != nullptr; }
+  bool reached() const override;
+  bool waits_done() const override { return state_->waits_done(); }
+  Status synchronize(Timeout timeout) override;
+  double milliseconds_since(const Event& earlier) const override;
+
+  const std::shared_ptr<EventState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<EventState> state_ = std::make_shared<EventState>();
+};
+
+}  // namespace descend

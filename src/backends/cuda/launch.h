@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What kernels (*_cuda.cu) see of the cuda backend: where to launch, and the table to be in.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "src/device/device.h"
+#include "src/device/kernel.h"
+
+namespace descend {
+
+// The kernels of this plug-in, filled by its static initialisation.
+KernelTable& cuda_kernels();
+
+// Scratch belongs to the stream: kernels use it one after the other, as they run.  It begins with tickets that are 0
+// between kernels.
+struct CudaScratch {
+  static constexpr int kTickets = 8;
+  static constexpr int kNumbers = 8192;
+  static constexpr int kTiles = 2 * 16384;  // sums of tiles
+  unsigned tickets[kTickets];
+  double numbers[kNumbers];
+  double tiles[kTiles];
+};
+
+struct CudaLaunch {
+  cudaStream_t stream;
+  CudaScratch* scratch;
+  int multiprocessors;
+  int shared_memory;    // bytes that a block may have
+  int largest_cluster;  // how many blocks may share theirs
+};
+// Of the stream that a kernel is called for; notes the operator, for the text of a failure that shows later.
+CudaLaunch cuda_launch(Launch& launch);
+
+// What a call of CUDA answered, as a Status; `doing` completes "the card failed ...".
+Status cuda_status(cudaError_t error, const char* doing);
+
+}  // namespace descend

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+// Handing work to CUDA in order, at once or from the queue's thread.
+#include "src/backends/cuda/queue.h"
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "src/backends/cuda/device.h"
+#include "src/backends/cuda/fork.h"
+#include "src/base/environment.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
+#include "src/base/thread_end.h"
+
+namespace descend {
+namespace {
+
+thread_local CudaQueue* running = nullptr;
+
+template <class Work> Status guarded(CudaQueue* queue, const Work& work) {
+  running = queue;
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return {Code::kOutOfMemory, "work on a stream ran out of host memory"};
+  } catch (const std::exception& e) {
+    return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
+  } catch (...) {
+    if (is_thread_ending()) throw;
+    return {Code::kInternal, "work on a stream threw an exception"};
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<CudaQueue> CudaQueue::make(CudaDevice& device) {
+  auto queue = std::make_shared<CudaQueue>(device);
+  if (cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking) != cudaSuccess) {
+    queue->stream_ = nullptr;
+    return nullptr;
+  }
+  void* scratch = nullptr;
+  if (cudaMallocAsync(&scratch, sizeof(CudaScratch), queue->stream_) != cudaSuccess) return nullptr;
+  queue->scratch_ = static_cast<CudaScratch*>(scratch);
+  if (cudaMemsetAsync(scratch, 0, sizeof(CudaScratch), queue->stream_) != cudaSuccess) return nullptr;
+  return queue;
+}
+
+CudaQueue::~CudaQueue() {
+  if (stream_ == nullptr || cuda_is_the_parents()) return;
+  device_.use();
+  if (scratch_ != nullptr) cudaFreeAsync(scratch_, stream_);
+  hold_up(device_.frees(), nullptr);  // memory that is freed from now on may still be used by what runs here
+  cudaStreamDestroy(stream_);
+}
+
+CudaQueue& CudaQueue::current() { return *running; }
+
+CudaLaunch CudaQueue::launch(const char* function) {
+  {
+    const std::lock_guard lock(names_mutex_);
+    if (names_[0] != function) {
+      std::move_backward(names_, names_ + kNames - 1, names_ + kNames);
+      names_[0] = function;
+    }
+  }
+  return {stream_, scratch_, device_.multiprocessors(), device_.shared_memory(), device_.largest_cluster()};
+}
+
+Status CudaQueue::with_operators(Status status) {
+  if (status.ok()) return status;
+  std::string names;
+  {
+    const std::lock_guard lock(names_mutex_);
+    for (const char* name : names_)
+      if (name) names += cat(names.empty() ? "" : ", ", name);
+  }
+  return {status.code(),
+          names.empty() ? status.message() : cat(names, " (the newest of what ran first): ", status.message()),
+          status.solution()};
+}
+
+void CudaQueue::keep(const Status& status) {
+  if (!status.ok() && failure_.ok()) failure_ = status;
+}
+void CudaQueue::tell(const Status& status) const {
+  if (!status.ok() && listener_) listener_(status);
+}
+
+bool CudaQueue::try_now(FunctionRef<Status()> work) {
+  if (cuda_is_the_parents()) return false;  // push says so
+  Status status;
+  {
+    const Lock lock(mutex_);
+    if (queued()) return false;
+    if (dropping()) return true;
+    ++submitted_;
+    device_.use();
+    status = guarded(this, work);
+    if (status.ok() && environment().synchronous)
+      status = with_operators(cuda_status(cudaStreamSynchronize(stream_), "while it ran"));
+    keep(status);
+  }
+  tell(status);
+  return true;
+}
+
+Status CudaQueue::push(std::function<Status()> work, bool always) {
+  if (cuda_is_the_parents()) return cuda_is_the_parents_status();
+  Lock lock(mutex_);
+  if (!has_thread_)
+    if (Status s = start_thread(); !s.ok()) return s;
+  tasks_.push_back({std::move(work), always});
+  const uint64_t ticket = ++pushed_;
+  work_.notify_one();
+  if (environment().synchronous) done_.wait(lock, [&] { return finished_ >= ticket; });
+  return {};
+}
+
+Status CudaQueue::start_thread() {
+  try {
+    std::thread([self = shared_from_this()] { self->run_thread(); }).detach();
+  } catch (const std::system_error& e) {
+    return {Code::kNoStreamResource, cat("no thread could be started for a stream: ", e.what())};
+  }
+  has_thread_ = true;
+  return {};
+}
+
+void CudaQueue::run_front(Lock& lock) {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  const bool drop = dropping() && !task.always;
+  ++submitted_;
+  lock.unlock();
+  Status status;
+  const auto end = [&] {
+    task = {};  // what it holds is let go before it counts as done, and without the lock
+    lock.lock();
+    ++finished_;
+    keep(status);
+    done_.notify_all();
+  };
+  try {
+    if (!drop) status = guarded(this, task.work);
+    tell(status);
+  } catch (...) {  // the program ends this thread: the task is over all the same
+    end();
+    throw;
+  }
+  end();
+}
+
+void CudaQueue::run_thread() {
+  device_.use();
+  Lock lock(mutex_);
+  try {
+    while (true) {
+      work_.wait(lock, [&] { return !tasks_.empty() || closed_; });
+      if (tasks_.empty()) return;
+      run_front(lock);
+    }
+  } catch (...) {  // a function of the program ended this thread: another goes on
+    has_thread_ = false;
+    if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
+    throw;
+  }
+}
+
+Status CudaQueue::wait_for_card() {
+  return with_operators(cuda_status(cudaStreamSynchronize(stream_), "while it ran"));
+}
+
+bool CudaQueue::idle() {
+  if (cuda_is_the_parents()) return true;
+  const Lock lock(mutex_);
+  if (queued()) return false;
+  if (submitted_ == seen_done_) return true;
+  device_.use();
+  if (cudaStreamQuery(stream_) == cudaErrorNotReady) return false;
+  seen_done_ = submitted_;
+  return true;
+}
+
+Status CudaQueue::synchronize(Timeout timeout) {
+  if (cuda_is_the_parents()) return cuda_is_the_parents_status();
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::hours kYear(24 * 365);
+  const auto end = Clock::now() + (timeout && *timeout < kYear ? Clock::duration(*timeout) : kYear);
+  const auto late = [&]() -> Status {
+    return {Code::kStreamTimeout, cat("the stream was not done within ", timeout->count(), " ms")};
+  };
+  Lock lock(mutex_);
+  const uint64_t ticket = pushed_;
+  if (!done_.wait_until(lock, end, [&] { return finished_ >= ticket; })) return late();
+  const uint64_t submitted = submitted_;
+  cudaError_t error = cudaSuccess;
+  if (submitted != seen_done_) {
+    lock.unlock();
+    device_.use();
+    if (!timeout) {
+      error = cudaStreamSynchronize(stream_);
+    } else {
+      auto pause = std::chrono::microseconds(1);
+      while ((error = cudaStreamQuery(stream_)) == cudaErrorNotReady) {
+        if (Clock::now() >= end) return late();
+        std::this_thread::sleep_for(pause);
+        pause = std::min(2 * pause, std::chrono::microseconds(500));
+      }
+    }
+    lock.lock();
+  }
+  if (error == cudaSuccess) seen_done_ = std::max(seen_done_, submitted);
+  Status failure = std::exchange(failure_, {});
+  lock.unlock();
+  if (error != cudaSuccess) {
+    const Status now = with_operators(cuda_status(error, "while it ran"));
+    if (failure.ok()) tell(now);
+    if (failure.ok()) failure = now;
+  }
+  const std::lock_guard names(names_mutex_);
+  std::fill_n(names_, kNames, nullptr);
+  return failure;
+}
+
+void CudaQueue::stop_on_failure(bool stop) {
+  if (cuda_is_the_parents()) return;
+  const Lock lock(mutex_);
+  stop_ = stop;
+}
+
+void CudaQueue::close() {
+  if (cuda_is_the_parents()) return;
+  const Lock lock(mutex_);
+  closed_ = true;
+  work_.notify_all();
+}
+
+void CudaQueue::hold_up(cudaStream_t stream, const std::shared_ptr<void>& keeps_alive) {
+  const auto now = [this, stream, keeps_alive]() -> Status {
+    const Marker marker(device_.index());
+    if (!marker.made()) return {};
+    if (cudaEventRecord(marker.event(), stream_) == cudaSuccess) cudaStreamWaitEvent(stream, marker.event(), 0);
+    return {};
+  };
+  const Lock lock(mutex_);
+  if (queued()) {
+    tasks_.push_back({now, true});
+    ++pushed_;
+    work_.notify_one();
+  } else if (submitted_ != seen_done_) {
+    (void)now();  // it has nothing to fail with
+  }
+}
+
+}  // namespace descend

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Elements in memory <-> the type a kernel computes in, for CUDA.  As convert_cpu-inl.h: everything rounds to nearest
+// even, keeps subnormals and keeps a NaN a NaN.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "src/base/dtype.h"
+#include "src/base/round_to_odd.h"
+
+namespace descend::cuda {
+
+// Sixteen bytes of elements, moved at once.
+template <class Element> struct alignas(16) Vector {
+  static constexpr int kCount = 16 / sizeof(Element);
+  Element at[kCount];
+};
+
+template <class T, class Element> __device__ __forceinline__ T widen(Element x) {
+  if constexpr (std::is_same_v<Element, float16>)
+    return static_cast<T>(__half2float(__ushort_as_half(x.bits)));
+  else if constexpr (std::is_same_v<Element, bfloat16>)
+    return static_cast<T>(__uint_as_float(uint32_t{x.bits} << 16));
+  else
+    return static_cast<T>(x);
+}
+
+template <class Element, class T> __device__ __forceinline__ Element narrow(T x) {
+  if constexpr (std::is_arithmetic_v<Element>)
+    return static_cast<Element>(x);
+  else if constexpr (std::is_same_v<T, double>)
+    return narrow<Element>(round_to_odd(x));  // rounds once: the float keeps that it is inexact
+  else if constexpr (std::is_same_v<Element, float16>)
+    return {__half_as_ushort(__float2half_rn(x))};
+  else
+    return {__bfloat16_as_ushort(__float2bfloat16_rn(x))};
+}
+
+// Many at once: two float16 or bfloat16 are one instruction.
+template <class Element, class T, int V> __device__ __forceinline__ void narrow_all(const T (&from)[V], Element* to) {
+  if constexpr (std::is_same_v<T, float> && sizeof(Element) == 2 && V % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i < V; i += 2) {
+      if constexpr (std::is_same_v<Element, float16>) {
+        const __half2 two = __floats2half2_rn(from[i], from[i + 1]);
+        to[i] = {__half_as_ushort(__low2half(two))};
+        to[i + 1] = {__half_as_ushort(__high2half(two))};
+      } else {
+        const __nv_bfloat162 two = __floats2bfloat162_rn(from[i], from[i + 1]);
+        to[i] = {__bfloat16_as_ushort(__low2bfloat16(two))};
+        to[i + 1] = {__bfloat16_as_ushort(__high2bfloat16(two))};
+      }
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; ++i) to[i] = narrow<Element>(from[i]);
+  }
+}
+
+// Element `index` of an operand whose dtype only the run knows: FLOAT, FLOAT16, BF16, DOUBLE.
+template <class T> __device__ __forceinline__ T load_as(DataType dtype, const void* from, int64_t index) {
+  switch (dtype) {
+    case DataType::kFloat:
+      return widen<T>(static_cast<const float*>(from)[index]);
+    case DataType::kFloat16:
+      return widen<T>(static_cast<const float16*>(from)[index]);
+    case DataType::kBfloat16:
+      return widen<T>(static_cast<const bfloat16*>(from)[index]);
+    default:
+      return widen<T>(static_cast<const double*>(from)[index]);
+  }
+}
+
+// The way back: those and the complex dtypes, whose imaginary part is 0.
+template <class T> __device__ __forceinline__ void store_as(T x, DataType dtype, void* to, int64_t index) {
+  const auto store = [&]<class Part>(Part part, int parts) {
+    Part* const at = static_cast<Part*>(to) + index * parts;
+    at[0] = part;
+    if (parts == 2) at[1] = Part{};
+  };
+  switch (dtype) {
+    case DataType::kFloat:
+      return store(narrow<float>(x), 1);
+    case DataType::kFloat16:
+      return store(narrow<float16>(x), 1);
+    case DataType::kBfloat16:
+      return store(narrow<bfloat16>(x), 1);
+    case DataType::kDouble:
+      return store(narrow<double>(x), 1);
+    case DataType::kComplex32:
+      return store(narrow<float16>(x), 2);
+    case DataType::kComplex64:
+      return store(narrow<float>(x), 2);
+    default:
+      return store(narrow<double>(x), 2);
+  }
+}
+
+// x as an element of the dtype holds it.
+template <class T> __device__ __forceinline__ T round_to(DataType dtype, T x) {
+  switch (dtype) {
+    case DataType::kFloat:
+      return widen<T>(narrow<float>(x));
+    case DataType::kFloat16:
+      return widen<T>(narrow<float16>(x));
+    case DataType::kBfloat16:
+      return widen<T>(narrow<bfloat16>(x));
+    default:
+      return x;
+  }
+}
+
+__device__ __forceinline__ int64_t load_index(DataType dtype, const void* from, int64_t index) {
+  switch (dtype) {
+    case DataType::kInt32:
+      return static_cast<const int32_t*>(from)[index];
+    case DataType::kUint8:
+      return static_cast<const uint8_t*>(from)[index];
+    default:
+      return static_cast<const int64_t*>(from)[index];
+  }
+}
+
+}  // namespace descend::cuda

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Launching kernels, and finding points of an Iteration by number, for CUDA.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "src/backends/cuda/launch.h"
+#include "src/tensor/iteration.h"
+
+namespace descend::cuda {
+
+inline constexpr int kThreads = 256;  // of a block, where nothing else is said
+
+// `shared` is dynamic shared memory in bytes.
+template <class... Parameters, class... Arguments>
+Status start(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+             const Arguments&... arguments) {
+  if (blocks == 0) return {};
+  constexpr size_t kWithoutAsking = 48 << 10;
+  if (shared > kWithoutAsking)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, on.stream>>>(arguments...);
+  return cuda_status(cudaGetLastError(), "to launch a kernel, or in work before it");
+}
+
+// The same in clusters of blocks, which can read each other's shared memory.
+template <class... Parameters, class... Arguments>
+Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int cluster, int threads,
+                         size_t shared, const Arguments&... arguments) {
+  if (cluster == 1) return start(on, kernel, blocks, threads, shared, arguments...);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  cudaLaunchAttribute dimension{};
+  dimension.id = cudaLaunchAttributeClusterDimension;
+  dimension.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = on.stream;
+  config.attrs = &dimension;
+  config.numAttrs = 1;
+  return cuda_status(cudaLaunchKernelEx(&config, kernel, arguments...), "to launch a kernel, or in work before it");
+}
+
+constexpr int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// How many blocks for `units` of work, `per_block` at a time; loops take what is beyond.
+inline int64_t blocks_for(const CudaLaunch& on, int64_t units, int64_t per_block, int64_t per_multiprocessor) {
+  return std::min(ceil_divide(units, per_block), on.multiprocessors * per_multiprocessor);
+}
+
+inline bool is_aligned(const void* address, size_t to = 16) { return reinterpret_cast<uintptr_t>(address) % to == 0; }
+
+// Division of numbers below 2^31 by one that is known before the kernel runs: a product and a shift (Granlund and
+// Montgomery).  Of larger numbers, the processor's.
+class Divisor {
+ public:
+  Divisor() = default;
+  explicit Divisor(int64_t by) : by_(by) {
+    if (by < 1 || by >= kLimit) return;  // 0: of an empty iteration, which nothing divides
+    shift_ = static_cast<uint32_t>(std::bit_width(static_cast<uint64_t>(by - 1)));
+    factor_ = static_cast<uint32_t>(
+        ((uint64_t{1} << 32) * ((uint64_t{1} << shift_) - static_cast<uint64_t>(by))) / static_cast<uint64_t>(by) + 1);
+  }
+  // The quotient; n becomes the remainder.  Both numbers are below 2^31.
+  __device__ __forceinline__ uint32_t divide(uint32_t& n) const {
+    const uint32_t quotient = (__umulhi(n, factor_) + n) >> shift_;
+    n -= quotient * static_cast<uint32_t>(by_);
+    return quotient;
+  }
+  // The same for any.
+  __device__ __forceinline__ int64_t divide(int64_t& n) const {
+    int64_t quotient;
+    if (n < kLimit && by_ < kLimit) {
+      const uint32_t small = static_cast<uint32_t>(n);
+      quotient = (__umulhi(small, factor_) + small) >> shift_;
+      n = small - static_cast<uint32_t>(quotient) * static_cast<uint32_t>(by_);
+    } else {
+      quotient = n / by_;
+      n -= quotient * by_;
+    }
+    return quotient;
+  }
+
+ private:
+  static constexpr int64_t kLimit = int64_t{1} << 31;
+  int64_t by_ = 1;
+  uint32_t factor_ = 1, shift_ = 0;
+};
+
+// The points of an Iteration, by number.
+template <int N> struct Places {
+  int rank = 0;
+  Divisor extent[kMaxRank];
+  int64_t stride[N][kMaxRank];
+
+  Places() = default;
+  // Of its first `dimensions` dimensions.
+  Places(const Iteration<N>& points, int dimensions) : rank(dimensions) {
+    for (int i = 0; i < rank; ++i) {
+      extent[i] = Divisor(points.extent[i]);
+      for (int k = 0; k < N; ++k) stride[k][i] = points.stride[k][i];
+    }
+  }
+  explicit Places(const Iteration<N>& points) : Places(points, points.rank) {}
+
+  // Adds where point `number` of each operand is, in elements.
+  __device__ __forceinline__ void add(int64_t number, int64_t (&offset)[N]) const {
+    for (int i = rank - 1; i >= 0; --i) {
+      int64_t at = number;
+      if (i > 0) {
+        number = extent[i].divide(at);
+      }
+      for (int k = 0; k < N; ++k) offset[k] += at * stride[k][i];
+    }
+  }
+};
+
+}  // namespace descend::cuda

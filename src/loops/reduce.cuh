@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Sums on the GPU, with the additions of sums.h: the same bits as on the CPU.
+//
+//   sum<lists>(count, terms, finish, on)   calls finish(totals) on one thread, with the sums of so many lists of terms
+//
+// Blocks add tiles and keep their sums in the stream's scratch; the block that is done last adds those.  Where there
+// are more tiles than the scratch holds a block adds a whole chunk, and the last one the chunks.
+#pragma once
+#include "src/loops/elements.cuh"
+#include "src/loops/launch.cuh"
+#include "src/loops/sums.h"
+
+namespace descend::cuda {
+
+inline constexpr int kSumThreads = 512;
+
+// The sum of all columns, of which each of `columns` / V neighbouring threads has V; in the first of them.
+template <int V, int columns = static_cast<int>(kSumColumns<double>)>
+__device__ __forceinline__ double add_columns(double (&column)[V], unsigned group) {
+#pragma unroll
+  for (int width = columns / 2; width > 0; width /= 2) {
+    if (width >= V) {
+#pragma unroll
+      for (int j = 0; j < V; ++j) column[j] += __shfl_down_sync(group, column[j], static_cast<unsigned>(width / V));
+    } else {
+#pragma unroll
+      for (int j = 0; j < width; ++j) column[j] += column[j + width];
+    }
+  }
+  return column[0];
+}
+
+// The threads that add one tile together, as a warp's bits, and the number of this one among them.
+template <int V> struct TileGroup {
+  static constexpr int kSize = static_cast<int>(kSumColumns<double>) / V;
+  int rank = static_cast<int>(threadIdx.x) % kSize;
+  unsigned mask = ((1u << kSize) - 1) << (threadIdx.x % 32 / kSize * kSize);
+};
+
+// The sum of n <= kTile terms, in the group's first thread.  term(i, count, values) gives `count` <= V of them from
+// number i on.
+template <int V, class Term>
+__device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, const Term& term) {
+  constexpr int kLanes = static_cast<int>(kSumColumns<double>);
+  double column[V] = {};
+#pragma unroll 4
+  for (int i = group.rank * V; i < n; i += kLanes) {
+    double value[V];
+    const int count = n - i < V ? n - i : V;
+    term(i, count, value);
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      if (j < count) column[j] += value[j];
+  }
+  return add_columns<V>(column, group.mask);
+}
+
+// True in the one block of the launch that gets here last; it sees what all others have written.
+__device__ inline bool is_last_block(unsigned* ticket) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(ticket, 1u) == gridDim.x - 1;
+    if (last) *ticket = 0;  // for the next launch
+  }
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
+}
+
+// How a sum is cut.
+struct SumCut {
+  int64_t count, tiles, per_chunk;
+  int chunks;
+  bool by_tile;  // their sums are all in the scratch
+  explicit SumCut(int64_t terms, int lists)
+      : count(terms),
+        tiles(terms == 0 ? 0 : (terms - 1) / kTile + 1),
+        per_chunk(terms == 0 ? 1 : tiles_per_chunk(terms)),
+        chunks(static_cast<int>(ceil_divide(tiles, per_chunk))),
+        by_tile(lists * tiles <= CudaScratch::kTiles) {}
+};
+
+// A block's tiles, kBatch at a time: batch(first, parts) puts the sums of tiles [first, first + kBatch) of each list
+// into parts, those that are there.  Then all sums, and finish, in the last block.
+template <int lists, int kBatch, class Batch, class Finish>
+__device__ __forceinline__ void sum_batches(const SumCut& cut, CudaScratch* scratch, const Batch& batch,
+                                            const Finish& finish) {
+  __shared__ double parts[lists][kBatch];
+  __shared__ double totals[lists];
+  const unsigned thread = threadIdx.x;
+  if (cut.by_tile) {
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * kBatch;
+    batch(first, parts);
+    __syncthreads();
+    for (unsigned i = thread; i < lists * kBatch; i += blockDim.x) {
+      const int64_t tile = first + i % kBatch;
+      if (tile < cut.tiles) scratch->tiles[i / kBatch * cut.tiles + tile] = parts[i / kBatch][i % kBatch];
+    }
+  } else {
+    const int64_t begin = blockIdx.x * cut.per_chunk;
+    const int64_t end = begin + cut.per_chunk < cut.tiles ? begin + cut.per_chunk : cut.tiles;
+    CompensatedSum sum;  // of the list that has this thread's number
+    for (int64_t tile = begin; tile < end; tile += kBatch) {
+      batch(tile, parts);
+      __syncthreads();
+      if (thread < lists) {
+        const int n = static_cast<int>(end - tile < kBatch ? end - tile : kBatch);
+#pragma unroll 8
+        for (int i = 0; i < n; ++i) sum.add(parts[thread][i]);
+      }
+      __syncthreads();
+    }
+    if (thread < lists) scratch->numbers[thread * kSumChunks + blockIdx.x] = sum.value();
+  }
+  if (!is_last_block(&scratch->tickets[0])) return;
+  __shared__ double chunk_of[lists][kSumChunks];
+  for (int i = static_cast<int>(thread); i < lists * cut.chunks; i += static_cast<int>(blockDim.x)) {
+    const int list = i / cut.chunks, chunk = i % cut.chunks;
+    if (cut.by_tile) {
+      const int64_t begin = chunk * cut.per_chunk;
+      const int n = static_cast<int>(begin + cut.per_chunk < cut.tiles ? cut.per_chunk : cut.tiles - begin);
+      const double* const at = scratch->tiles + list * cut.tiles + begin;
+      CompensatedSum sum;
+#pragma unroll 8
+      for (int t = 0; t < n; ++t) sum.add(__ldcg(at + t));
+      chunk_of[list][chunk] = sum.value();
+    } else {
+      chunk_of[list][chunk] = __ldcg(&scratch->numbers[list * kSumChunks + chunk]);
+    }
+  }
+  __syncthreads();
+  if (thread < lists) {
+    CompensatedSum all;
+#pragma unroll 8
+    for (int chunk = 0; chunk < cut.chunks; ++chunk) all.add(chunk_of[thread][chunk]);
+    totals[thread] = cut.count == 0 ? 0 : all.value();
+  }
+  __syncthreads();
+  if (thread == 0) finish(totals);
+}
+
+inline int64_t blocks_of(const SumCut& cut, int batch) {
+  return std::max<int64_t>(cut.by_tile ? ceil_divide(cut.tiles, batch) : cut.chunks, 1);
+}
+
+// Terms that are given one at a time: of(i, values) writes one of each list.  All threads write terms of the batch to
+// shared memory, then a group a tile adds them.
+inline constexpr int kTermBatch = 4;
+template <int lists, class Of, class Finish>
+__global__ void __launch_bounds__(kSumThreads) sum_terms(Of of, SumCut cut, CudaScratch* scratch, Finish finish) {
+  static_assert(kSumThreads == kTile);
+  __shared__ double terms[lists * kTermBatch][kTile];
+  const TileGroup<1> group;
+  const int tile_of_group = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize;
+  const auto batch = [&](int64_t first, double(&parts)[lists][kTermBatch]) {
+#pragma unroll
+    for (int t = 0; t < kTermBatch; ++t) {
+      const int64_t i = (first + t) * kTile + threadIdx.x;
+      double one[lists] = {};
+      if (i < cut.count) of(i, one);  // behind the last zeros are added
+#pragma unroll
+      for (int list = 0; list < lists; ++list) terms[list * kTermBatch + t][threadIdx.x] = one[list];
+    }
+    __syncthreads();
+    if (tile_of_group < lists * kTermBatch) {
+      const double sum = sum_tile<1>(static_cast<int>(kTile), group,
+                                     [&](int i, int, double(&value)[1]) { value[0] = terms[tile_of_group][i]; });
+      if (group.rank == 0) parts[tile_of_group / kTermBatch][tile_of_group % kTermBatch] = sum;
+    }
+  };
+  sum_batches<lists, kTermBatch>(cut, scratch, batch, finish);
+}
+
+template <int lists, class Of, class Finish>
+Status sum(int64_t count, const Of& of, const Finish& finish, const CudaLaunch& on) {
+  static_assert(lists * kSumChunks <= CudaScratch::kNumbers);
+  const SumCut cut(count, lists);
+  return start(on, sum_terms<lists, Of, Finish>, blocks_of(cut, kTermBatch), kSumThreads, 0, of, cut, on.scratch,
+               finish);
+}
+
+// One number as an element, rounded to the dtype `rounded` first.
+__device__ __forceinline__ void store_number(double v, DataType rounded, DataType dtype, void* to) {
+  store_as(round_to(rounded, v), dtype, to, 0);
+}
+
+}  // namespace descend::cuda

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What only a card shows: a failing kernel is told with its operator's name, memory runs out, two streams overlap."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+from installed import CC, SOURCE, clean_environment, prefix, run
+
+
+@unittest.skipUnless(os.environ.get("DESCEND_DEVICE", "").startswith("cuda"), "needs ./dev test --device cuda")
+class Card(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.program = pathlib.Path(folder.name) / "card"
+        run(CC, "-std=gnu99", "-Wall", "-Werror", SOURCE / "tests/cuda/card.c", f"-I{SOURCE}", f"-I{prefix()}/include",
+            f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-o", cls.program)
+
+    def start(self, how):
+        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", ASCEND_GLOBAL_LOG_LEVEL="4")
+        ended = subprocess.run([self.program, how], env=environment, capture_output=True, text=True, timeout=120)
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        return ended.stdout
+
+    def test_a_failing_kernel_is_told_at_the_synchronisation_with_its_operator(self):
+        self.assertRegex(self.start("fault"), r"queued: 0\nsynchronised: 507\d\d\d .*aclnnElu")
+
+    def test_memory_that_runs_out_leaves_everything_usable(self):
+        self.assertRegex(self.start("memory"), r"full: 207001 after some blocks, .*aclrtMalloc.*\nafter: 0, 7\n")
+
+    def test_two_streams_overlap(self):
+        self.assertIn("the second began before the first ended", self.start("overlap"))
+
+
+if __name__ == "__main__":
+    unittest.main()
