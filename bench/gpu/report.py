@@ -44,7 +44,7 @@ def page(report, notes):
     small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
     time = lambda us: f"{us:.0f}" if us else ""
     lines = ["# Speed on an NVIDIA H200", "",
-             f"Made by `bench/gpu/run.py` and `bench/gpu/report.py` on one {report['device']}, PyTorch {report['torch']}, "
+             f"Made by `bench/gpu/run.py --prefix build/prefix --report` on one {report['device']}, PyTorch {report['torch']}, "
              f"a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and PyTorch eager work on the same tensors, one after "
              "the other, with the cache overwritten before each call; medians of device time. The times of `torch.compile` are those "
              "of an earlier run on such a card. The ratio is the faster PyTorch's time over ours; the share is the bytes that must "
@@ -61,17 +61,22 @@ def page(report, notes):
     return "\n".join(lines) + "\n"
 
 
+def write(numbers, folder):
+    report = load(numbers)
+    folder.mkdir(parents=True, exist_ok=True)
+    if numbers != folder / "h200.json":
+        (folder / "h200.json").write_text(numbers.read_text())
+    (folder / "h200.md").write_text(page(report, pathlib.Path(__file__).with_name("notes.md")))
+    draw(report["rows"], folder / "h200.svg")
+    print(f"Written: {folder / 'h200.md'}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("json", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER", default=pathlib.Path("docs/benchmarks"))
     options = parser.parse_args()
-    report = load(options.json)
-    options.write.mkdir(parents=True, exist_ok=True)
-    draw(report["rows"], options.write / "h200.svg")
-    (options.write / "h200.json").write_text(options.json.read_text())
-    (options.write / "h200.md").write_text(page(report, pathlib.Path(__file__).with_name("notes.md")))
-    print(f"Written: {options.write / 'h200.md'}")
+    write(options.json, options.write)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ import time
 import torch
 import triton
 
+import report
+
 FLUSH = 256 << 20
 CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 27, torch.float64: 11, torch.int64: 9}
 ND, NDHWC = 2, 27
@@ -232,7 +234,8 @@ def small_calls(prefix):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--prefix", required=True, help="where Descend is installed")
-    parser.add_argument("--json", type=pathlib.Path, required=True)
+    parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("build/h200.json"))
+    parser.add_argument("--report", action="store_true", help="write docs/benchmarks/h200.md and its picture, too")
     parser.add_argument("--filter", default="")
     parser.add_argument("--quick", action="store_true", help="smaller tensors")
     parser.add_argument("--compile", action="store_true", help="torch.compile too")
@@ -276,6 +279,8 @@ def main():
         torch.cuda.empty_cache() if "[" not in name else None
         options.json.write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__,
                                             "copy_tbs": copy, "small_us": small, "rows": rows}, indent=1))
+    if options.report:
+        report.write(options.json, pathlib.Path("docs/benchmarks"))
 
 
 if __name__ == "__main__":
