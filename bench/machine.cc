@@ -30,6 +30,17 @@ std::string processor_name() {
   return maker.empty() ? "unknown processor" : "Arm processor, maker " + maker + ", part " + part;
 }
 
+// The largest that the first core knows of.
+uint64_t cache_bytes() {
+  uint64_t largest = 0;
+  for (int index = 0;; ++index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+    uint64_t kib = 0;  // "32768K"
+    if (!(file >> kib)) return largest;
+    largest = std::max(largest, kib << 10);
+  }
+}
+
 int thread_count(int cores) {
   const char* text = std::getenv("DESCEND_THREADS");
   const int asked = text ? std::atoi(text) : 0;
@@ -57,6 +68,7 @@ Machine measure() {
   Machine machine;
   machine.processor = processor_name();
   machine.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  machine.cache_bytes = cache_bytes();
   machine.threads = thread_count(machine.cores);
 
   constexpr size_t kCount = size_t{1} << 25;  // 128 MiB an array: larger than caches
