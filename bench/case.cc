@@ -87,7 +87,7 @@ std::string name(aclDataType dtype) {
 
 std::string label(aclDataType dtype, const Sizes& shape, const std::string& more) {
   std::string text = name(dtype) + " ";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? "x" : "") + std::to_string(shape[i]);
+  for (size_t i = 0; i < shape.size(); ++i) text.append(i ? "x" : "").append(std::to_string(shape[i]));
   return more.empty() ? text : text + " " + more;
 }
 

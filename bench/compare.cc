@@ -28,7 +28,8 @@ Outputs outputs_of(const Call& call) {
 }
 
 bool near(double a, double b, double tolerance) {
-  return std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)}) || (std::isnan(a) && std::isnan(b));
+  return a == b || std::abs(a - b) <= tolerance * std::max({1.0, std::abs(a), std::abs(b)}) ||
+         (std::isnan(a) && std::isnan(b));
 }
 
 }  // namespace

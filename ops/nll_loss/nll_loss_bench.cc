@@ -16,6 +16,10 @@ Sizes positions_of(Sizes self) {
   self.erase(self.begin() + 1);
   return self;
 }
+// So small that a FLOAT16 can hold the sum of millions.
+TensorSpec weights(aclDataType dtype, int64_t classes) {
+  return {.dtype = dtype, .shape = {classes}, .low = 0.002f, .high = 0.01f};
+}
 int64_t count_of(const Sizes& shape) {
   int64_t n = 1;
   for (const int64_t d : shape) n *= d;
@@ -35,7 +39,7 @@ void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t red
                                                                .layout = repeated ? layout : Layout::kContiguous});
              aclTensor* self = call.ignores("self", {.dtype = dtype, .shape = shape, .layout = full});
              aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-             aclTensor* weight = call.reads("weight", {.dtype = dtype, .shape = {shape[1]}, .low = 0.5, .high = 2});
+             aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
              aclTensor* total = call.reads("totalWeight", {.dtype = dtype, .shape = {}, .low = 1, .high = 100});
              aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape, .layout = full});
              call.number("reduction", static_cast<double>(reduction));
@@ -60,7 +64,7 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
     const uint64_t picked = static_cast<uint64_t>(count_of(positions)) * aclDataTypeSize(dtype);  // one a position
     aclTensor* self = call.reads_some("self", {.dtype = dtype, .shape = shape, .layout = layout}, picked);
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-    aclTensor* weight = call.reads("weight", {.dtype = dtype, .shape = {shape[1]}, .low = 0.5, .high = 2});
+    aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
     aclTensor* out = call.writes("out", {.dtype = dtype, .shape = reduction == kNone ? positions : Sizes{}});
     aclTensor* total = call.writes("totalWeightOut", {.dtype = dtype, .shape = {}});
     call.number("reduction", static_cast<double>(reduction));
