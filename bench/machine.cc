@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,7 +28,12 @@ std::string processor_name() {
     if (line.rfind("CPU implementer", 0) == 0) maker = value;
     if (line.rfind("CPU part", 0) == 0) part = value;
   }
-  return maker.empty() ? "unknown processor" : "Arm processor, maker " + maker + ", part " + part;
+  if (maker.empty()) return "unknown processor";
+  static const std::map<std::string, std::string> arm{
+      {"0xd0c", "Neoverse N1"}, {"0xd40", "Neoverse V1"}, {"0xd49", "Neoverse N2"}, {"0xd4f", "Neoverse V2"}};
+  const auto known = arm.find(part);
+  if (maker == "0x41" && known != arm.end()) return "Arm " + known->second;
+  return "Arm processor, maker " + maker + ", part " + part;
 }
 
 // The largest that the first core knows of.
