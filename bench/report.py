@@ -60,7 +60,7 @@ def introduction(results):
     return (
         f"Made by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, last-level "
         f"cache {report['cache_bytes'] >> 20} MiB, copying {report['copy_gbs']:.0f} GB/s. The numbers are in [cpu.json](cpu.json); "
-        f"[the benchmarks](../benchmarks.md) says how they are made.\n\n"
+        f"[the benchmarks](README.md) says how they are made.\n\n"
         f"PyTorch {versions['torch']} is called from C++ with the same number of threads, on the same memory, into the same "
         f"output. {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "
         f"timed in turn, several times over; medians count. Ratios above 1 say that we are faster; from {NOISE} on they count as "

@@ -66,7 +66,9 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
     aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
     aclTensor* out = call.writes("out", {.dtype = dtype, .shape = reduction == kNone ? positions : Sizes{}});
-    aclTensor* total = call.writes("totalWeightOut", {.dtype = dtype, .shape = {}});
+    const TensorSpec number{.dtype = dtype, .shape = {}};
+    aclTensor* total =
+        reduction == kNone ? call.ignores("totalWeightOut", number) : call.writes("totalWeightOut", number);
     call.number("reduction", static_cast<double>(reduction));
     call.number("ignoreIndex", kIgnored);
     call.runs(
