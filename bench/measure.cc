@@ -18,8 +18,10 @@
 namespace descend::bench {
 namespace {
 
-constexpr int kBatch = 256;                 // small calls between two waits for the stream
-constexpr uint64_t kSmallBytes = 64 << 10;  // of a small call
+// Calls follow one another, as in a program, and are waited for after so many of them or so much memory moved.
+constexpr int kBatch = 256;
+constexpr uint64_t kBatchBytes = 4 << 20;
+constexpr uint64_t kSmallBytes = 64 << 10;  // of a call whose phase one matters
 constexpr uint64_t kSharedBytes = 1 << 20;  // of a call that is worth a second thread
 // A thread that shared in a loop looks out for the next one for a while; not while something else is timed.
 constexpr std::chrono::milliseconds kRest(2);
@@ -29,7 +31,7 @@ struct Effort {
   double sample, budget;
   int least, most;  // repetitions
 };
-constexpr Effort kQuick{0.008, 0.4, 3, 7}, kFull{0.015, 1.2, 5, 15};
+constexpr Effort kQuick{0.008, 0.4, 3, 7}, kFull{0.012, 1, 5, 15};
 Effort effort;
 
 struct Subject {
@@ -64,10 +66,9 @@ void use_threads(int threads) {
   reread_environment();
 }
 
-// Small calls follow one another, as in a program.
-void time_batches(benchmark::State& state, Call& call, aclrtStream stream) {
-  while (state.KeepRunningBatch(kBatch)) {
-    for (int i = 0; i < kBatch; ++i) call.run(stream);
+void time_batches(benchmark::State& state, Call& call, int batch, aclrtStream stream) {
+  while (state.KeepRunningBatch(batch)) {
+    for (int i = 0; i < batch; ++i) call.run(stream);
     must(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
   }
 }
@@ -147,14 +148,14 @@ Measured measure(const Case& c) {
     call.run(stream);
     must(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
   };
-  std::vector<Subject> subjects{{"ours", ours, {}, threads}, {"limit", [&] { limit.run(); }, {}, threads}};
+  const int batch = static_cast<int>(std::clamp<uint64_t>(kBatchBytes / bytes, 1, kBatch));
+  const auto time_ours = [&](benchmark::State& state) { time_batches(state, call, batch, stream); };
+  std::vector<Subject> subjects{{"ours", ours, time_ours, threads}, {"limit", [&] { limit.run(); }, {}, threads}};
   for (const Peer& peer : peers) subjects.push_back({peer.library, peer.run, {}, threads});
-  if (bytes < kSmallBytes) {
-    subjects[0].time = [&](benchmark::State& state) { time_batches(state, call, stream); };
+  if (bytes < kSmallBytes)
     subjects.push_back({"phase one", ours, [&](benchmark::State& state) { time_phase_one(state, call); }, threads});
-  }
   if (bytes >= kSharedBytes && threads > 1) {
-    subjects.push_back({"ours, one thread", ours, {}, 1});
+    subjects.push_back({"ours, one thread", ours, time_ours, 1});
     subjects.push_back({"limit, one thread", [&] { limit.run(); }, {}, 1});
   }
   Collector collector;

@@ -4,7 +4,7 @@ import matplotlib
 
 matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "descend"  # the same picture for the same numbers
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot, ticker  # noqa: E402
 
 
 def short(name):
@@ -26,8 +26,11 @@ def draw_ratios(results, path):
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set(xscale="log", yticks=range(len(functions)), yticklabels=map(short, functions),
              xlabel="their time / ours (right of 1: we are faster)")
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
     axes.invert_yaxis()
-    axes.legend(fontsize=7)
+    if axes.collections:
+        axes.legend(fontsize=7)
     save(figure, path)
 
 
@@ -38,9 +41,9 @@ def draw_roofline(results, path):
     for index, (name, cases) in enumerate(results.by_function().items()):
         points = [(case["bytes"], case["bytes"] / case["ours"] / 1e9) for case in cases]
         axes.scatter(*zip(*points), s=16, marker="os^vDP*X<>hpd"[index % 13], color=f"C{index % 10}", label=short(name))
+    axes.set(xscale="log", yscale="log", xlabel="bytes that a call must move", ylabel="GB/s")
     if results.report["cache_bytes"]:
         axes.axvline(results.report["cache_bytes"], color="black", linewidth=0.8, linestyle=":")
         axes.text(results.report["cache_bytes"], axes.get_ylim()[0], " last-level cache", fontsize=7, va="bottom")
-    axes.set(xscale="log", yscale="log", xlabel="bytes that a call must move", ylabel="GB/s")
-    axes.legend(fontsize=7, ncols=2)
+    figure.legend(fontsize=7, ncols=5, loc="outside lower center")
     save(figure, path)

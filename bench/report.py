@@ -52,17 +52,27 @@ def summary(results):
     return "\n".join(lines)
 
 
+def slower(results):
+    """The points below PyTorch's bar, the slowest first."""
+    missed = next(bar for bar in bars(results) if bar.name == "torch").missed
+    if missed:
+        yield "Slower than PyTorch:\n"
+        yield from (f"- {case['ratio']:.2f} {case['name']}" for case in missed)
+        yield ""
+
+
 def introduction(results):
     report = results.report
     versions = report["libraries"]
+    torch = (f"PyTorch {versions['torch']} is called from C++ with the same number of threads, on the same memory, into the same output."
+             if versions["torch"] else "PyTorch was not there: its columns are empty.")
     onednn = (f"oneDNN {versions['onednn']} likewise, where it has such a primitive for the dtype and layout."
               if versions["onednn"] else "oneDNN was not there: its columns are missing.")
     return (
         f"Made by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, last-level "
         f"cache {report['cache_bytes'] >> 20} MiB, copying {report['copy_gbs']:.0f} GB/s. The numbers are in [cpu.json](cpu.json); "
         f"[the benchmarks](README.md) says how they are made.\n\n"
-        f"PyTorch {versions['torch']} is called from C++ with the same number of threads, on the same memory, into the same "
-        f"output. {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "
+        f"{torch} {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "
         f"timed in turn, several times over; medians count. Ratios above 1 say that we are faster; from {NOISE} on they count as "
         f"no slower, since two runs differ by as much.")
 
@@ -109,7 +119,7 @@ def missed_row(results, bar, case):
 
 def page(results, reasons):
     lines = ["# Speed on the CPU", "", introduction(results), "", "## Summary", "",
-             *table(["asked for", "measured"], verdicts(results)),
+             *table(["asked for", "measured"], verdicts(results)), *slower(results),
              "![Others' time over ours, every point by function](cpu_ratios.svg)", "",
              "![Bandwidth reached, by the size of the call](cpu_roofline.svg)", "",
              "## Points below what is asked for", "",
@@ -134,7 +144,8 @@ def main():
         reasons = Reasons()
         (options.write / "cpu.md").write_text(page(results, reasons))
         (options.write / "cpu.json").write_text(options.json.read_text())
-        for pattern in reasons.unused():
+        whole = not (results.report["quick"] or results.report["filter"])
+        for pattern in reasons.unused() if whole else ():
             print(f"bench/reasons.toml: no point below a bar needs '{pattern}'")
         print(f"Written: {options.write / 'cpu.md'}")
 
