@@ -131,8 +131,12 @@ void measure_all(const std::vector<Case>& cases, const Options& options) {
     report["libraries"][library] = version.empty() ? json(nullptr) : json(version);
     std::printf("; %s: %s", library, version.empty() ? "not built in" : version.c_str());
   }
-  std::printf("\n");
-  print_row("", "", "", {"ours", "torch", "onednn", "torch/", "limit", "threads", "limit's"});
+  std::printf(
+      "\nratio: PyTorch's time over ours.  limit: its time over ours.  threads: one thread's time over that of %d, "
+      "ours and "
+      "the limit's\n",
+      here.threads);
+  print_row("", "", "", {"ours", "PyTorch", "oneDNN", "ratio", "limit", "threads", "limit's"});
   for (size_t i = 0; i < cases.size(); ++i) {
     const Measured m = measure(cases[i]);
     print_row(i + 1, cases.size(), cases[i], m);
