@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Calls, and the lists of cases and peers.
+// Calls, and the list of cases.
 #include "bench/case.h"
 
 namespace descend::bench {
@@ -7,10 +7,6 @@ namespace {
 
 std::vector<void (*)(Grid&)>& adders() {
   static auto& all = *new std::vector<void (*)(Grid&)>;
-  return all;
-}
-std::map<std::string, MakePeer>& peers() {
-  static auto& all = *new std::map<std::string, MakePeer>;
   return all;
 }
 
@@ -23,7 +19,8 @@ Call::~Call() {
 }
 
 aclTensor* Call::ignores(const std::string& name, const TensorSpec& spec) {
-  return *(tensors_[name] = std::make_unique<Tensor>(spec));
+  const auto seed = static_cast<unsigned>(tensors_.size() + 1);
+  return *(tensors_[name] = std::make_unique<Tensor>(spec, seed));
 }
 aclTensor* Call::reads(const std::string& name, const TensorSpec& spec) {
   aclTensor* tensor = ignores(name, spec);
@@ -37,6 +34,12 @@ aclTensor* Call::reads_some(const std::string& name, const TensorSpec& spec, uin
 aclTensor* Call::writes(const std::string& name, const TensorSpec& spec) {
   aclTensor* tensor = ignores(name, spec);
   bytes_written_ += tensors_[name]->bytes();
+  outputs_.push_back(name);
+  return tensor;
+}
+aclTensor* Call::updates(const std::string& name, const TensorSpec& spec) {
+  aclTensor* tensor = writes(name, spec);
+  bytes_read_ += tensors_[name]->bytes();
   return tensor;
 }
 aclScalar* Call::scalar(const std::string& name, float value) {
@@ -48,6 +51,14 @@ aclIntArray* Call::ints(const std::string& name, const Sizes& values) {
   int_values_[name] = values;
   arrays_.push_back(aclCreateIntArray(values.data(), values.size()));
   return arrays_.back();
+}
+
+Layout Call::layout() const {
+  for (const auto& [name, tensor] : tensors_) {
+    if (tensor->spec().layout != Layout::kContiguous) return tensor->spec().layout;
+    if (tensor->spec().format == ACL_FORMAT_NDHWC) return Layout::kChannelsLast;
+  }
+  return Layout::kContiguous;
 }
 
 void Call::run(aclrtStream stream) {
@@ -76,8 +87,12 @@ std::string name(aclDataType dtype) {
 
 std::string label(aclDataType dtype, const Sizes& shape, const std::string& more) {
   std::string text = name(dtype) + " ";
-  for (size_t i = 0; i < shape.size(); ++i) text += (i ? "x" : "") + std::to_string(shape[i]);
+  for (size_t i = 0; i < shape.size(); ++i) text.append(i ? "x" : "").append(std::to_string(shape[i]));
   return more.empty() ? text : text + " " + more;
+}
+
+std::string suffix(Layout layout) {
+  return layout == Layout::kContiguous ? "" : std::string(", ").append(name(layout));
 }
 
 bool add_cases(void (*add)(Grid& grid)) {
@@ -88,12 +103,6 @@ Grid all_cases(bool quick) {
   Grid grid(quick);
   for (const auto add : adders()) add(grid);
   return grid;
-}
-
-bool add_peer(const std::string& function, MakePeer make) { return peers().emplace(function, std::move(make)).second; }
-std::function<void()> peer_of(const std::string& function, const Call& call) {
-  const auto found = peers().find(function);
-  return found == peers().end() ? nullptr : found->second(call);
 }
 
 }  // namespace descend::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an operator's *_bench.cc states: calls to time, with the memory that each must move.  Its *_torch.cc says how
-// PyTorch computes the same from the same memory.
+// What an operator's *_bench.cc states: calls to time, with the memory that each must move.  Its *_torch.cc
+// and *_onednn.cc say how others compute the same from the same memory.
 //
 //   [[maybe_unused]] const bool added = add_cases([](Grid& grid) {
 //     for (int64_t n : grid.line_sizes())
@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/tensor.h"
@@ -38,6 +39,7 @@ class Call {
 
   aclTensor* reads(const std::string& name, const TensorSpec& spec);
   aclTensor* writes(const std::string& name, const TensorSpec& spec);
+  aclTensor* updates(const std::string& name, const TensorSpec& spec);  // reads, and writes in the same place
   aclTensor* ignores(const std::string& name, const TensorSpec& spec);  // there, and neither read nor written
   // One of which `bytes` must be read, not all.
   aclTensor* reads_some(const std::string& name, const TensorSpec& spec, uint64_t bytes);
@@ -47,11 +49,13 @@ class Call {
   void runs(PhaseOne one, PhaseTwo two) { one_ = std::move(one), two_ = two; }
 
   const Tensor& tensor(const std::string& name) const { return *tensors_.at(name); }
-  bool has(const std::string& name) const { return tensors_.contains(name); }
   double number(const std::string& name) const { return numbers_.at(name); }
   const Sizes& ints(const std::string& name) const { return int_values_.at(name); }
+  const std::vector<std::string>& outputs() const { return outputs_; }
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t bytes_written() const { return bytes_written_; }
+  // The first of its tensors' layouts that is not contiguous; NDHWC is channels-last.
+  Layout layout() const;
 
   int32_t phase_one(uint64_t* workspaceSize, aclOpExecutor** executor) const { return one_(workspaceSize, executor); }
   // Both phases; asks for no wait.
@@ -59,6 +63,7 @@ class Call {
 
  private:
   std::map<std::string, std::unique_ptr<Tensor>> tensors_;
+  std::vector<std::string> outputs_;
   std::map<std::string, double> numbers_;
   std::map<std::string, Sizes> int_values_;
   std::vector<aclScalar*> scalars_;
@@ -87,6 +92,12 @@ class Grid {
     if (quick_) return {16, 1 << 16, 1 << 24};
     return {16, 1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 24, 1 << 26};
   }
+  // Views of 2^24 elements that are not contiguous, for an elementwise input.
+  std::vector<std::pair<Sizes, Layout>> views() const {
+    return {{{4096, 4096}, Layout::kTransposed},
+            {{64, 1 << 18}, Layout::kRepeated},
+            {{16, 64, 128, 128}, Layout::kChannelsLast}};
+  }
   const std::vector<Case>& cases() const { return cases_; }
 
  private:
@@ -97,14 +108,10 @@ class Grid {
 std::string name(aclDataType dtype);
 // "BF16 8x21x512x512", with what the operator adds.
 std::string label(aclDataType dtype, const Sizes& shape, const std::string& more = "");
+// ", transposed"; nothing for contiguous ones.
+std::string suffix(Layout layout);
 
 bool add_cases(void (*add)(Grid& grid));
 Grid all_cases(bool quick);
-
-// Makes a function that computes with PyTorch, into the same output, what the call does.
-using MakePeer = std::function<std::function<void()>(const Call& call)>;
-bool add_peer(const std::string& function, MakePeer make);
-// Empty when there is none.
-std::function<void()> peer_of(const std::string& function, const Call& call);
 
 }  // namespace descend::bench

@@ -16,17 +16,23 @@ constexpr int64_t kPiece = 256 << 10;  // bytes of the larger side that a task t
 
 std::atomic<uint64_t> sink;
 
+// Of whole lines; four vectors at a time, which stay in registers, or it would not be as fast as the memory.
 uint64_t add_up(const std::byte* from, uint64_t bytes) {
-  uint64_t sums[8] = {};
-  uint64_t at = 0;
-  for (; at + sizeof sums <= bytes; at += sizeof sums) {
-    uint64_t values[8];
-    std::memcpy(values, from + at, sizeof values);
-    for (int i = 0; i < 8; ++i) sums[i] ^= values[i];
+  using Vector = uint64_t __attribute__((vector_size(16)));
+  const auto at = [from](uint64_t offset) {
+    Vector value;
+    std::memcpy(&value, from + offset, sizeof value);
+    return value;
+  };
+  Vector a{}, b{}, c{}, d{};
+  for (uint64_t i = 0; i + 64 <= bytes; i += 64) {
+    a ^= at(i);
+    b ^= at(i + 16);
+    c ^= at(i + 32);
+    d ^= at(i + 48);
   }
-  uint64_t sum = 0;
-  for (uint64_t s : sums) sum ^= s;
-  return sum;
+  a ^= b ^ c ^ d;
+  return a[0] ^ a[1];
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -27,7 +28,23 @@ std::string processor_name() {
     if (line.rfind("CPU implementer", 0) == 0) maker = value;
     if (line.rfind("CPU part", 0) == 0) part = value;
   }
-  return maker.empty() ? "unknown processor" : "Arm processor, maker " + maker + ", part " + part;
+  if (maker.empty()) return "unknown processor";
+  static const std::map<std::string, std::string> arm{
+      {"0xd0c", "Neoverse N1"}, {"0xd40", "Neoverse V1"}, {"0xd49", "Neoverse N2"}, {"0xd4f", "Neoverse V2"}};
+  const auto known = arm.find(part);
+  if (maker == "0x41" && known != arm.end()) return "Arm " + known->second;
+  return "Arm processor, maker " + maker + ", part " + part;
+}
+
+// The largest that the first core knows of.
+uint64_t cache_bytes() {
+  uint64_t largest = 0;
+  for (int index = 0;; ++index) {
+    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+    uint64_t kib = 0;  // "32768K"
+    if (!(file >> kib)) return largest;
+    largest = std::max(largest, kib << 10);
+  }
 }
 
 int thread_count(int cores) {
@@ -57,6 +74,7 @@ Machine measure() {
   Machine machine;
   machine.processor = processor_name();
   machine.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  machine.cache_bytes = cache_bytes();
   machine.threads = thread_count(machine.cores);
 
   constexpr size_t kCount = size_t{1} << 25;  // 128 MiB an array: larger than caches

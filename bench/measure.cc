@@ -1,32 +1,47 @@
 // SPDX-License-Identifier: MIT
-// Google Benchmark runs the repetitions, in random order over the three; the medians count.
+// Google Benchmark runs the repetitions, in random order over everything that is timed of a case; the medians count.
 #include "bench/measure.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <map>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "bench/limit.h"
 #include "bench/machine.h"
+#include "bench/peer.h"
+#include "src/base/environment.h"
 
 namespace descend::bench {
 namespace {
 
-constexpr int kBatch = 256;                 // small calls between two waits for the stream
-constexpr uint64_t kSmallBytes = 64 << 10;  // of a small call
+// Calls follow one another, as in a program, and are waited for after so many of them or so much memory moved.
+constexpr int kBatch = 256;
+constexpr uint64_t kBatchBytes = 4 << 20;
+constexpr uint64_t kSmallBytes = 64 << 10;  // of a call whose phase one matters
+constexpr uint64_t kSharedBytes = 1 << 20;  // of a call that is worth a second thread
+// A thread that shared in a loop looks out for the next one for a while; not while something else is timed.
+constexpr std::chrono::milliseconds kRest(2);
 
-struct Torch {
-  std::string version = "not built in";
-  void (*set_threads)(int) = nullptr;
+// How long is measured: a repetition of one thing takes at least `sample` seconds, all of a case about `budget`.
+struct Effort {
+  double sample, budget;
+  int least, most;  // repetitions
 };
-Torch& torch() {
-  static Torch& torch = *new Torch;
-  return torch;
-}
+constexpr Effort kQuick{0.008, 0.4, 3, 7}, kFull{0.012, 1, 5, 15};
+Effort effort;
 
-// Collects the repetitions' seconds by benchmark.
+struct Subject {
+  std::string name;
+  std::function<void()> once;                   // in full, waited for
+  std::function<void(benchmark::State&)> time;  // empty: `once`, over and over
+  int threads;
+};
+
+// Collects the repetitions' seconds by subject.
 class Collector final : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
@@ -46,20 +61,20 @@ class Collector final : public benchmark::BenchmarkReporter {
   std::map<std::string, std::vector<double>> seconds_;
 };
 
-void time_ours(benchmark::State& state, Call& call, bool small) {
-  aclrtStream stream = nullptr;
-  must(aclrtCreateStream(&stream), "aclrtCreateStream");
-  // Small calls follow one another, as in a program; of a large one each is waited for.
-  const int batch = small ? kBatch : 1;
+void use_threads(int threads) {
+  setenv("DESCEND_THREADS", std::to_string(threads).c_str(), 1);
+  reread_environment();
+}
+
+void time_batches(benchmark::State& state, Call& call, int batch, aclrtStream stream) {
   while (state.KeepRunningBatch(batch)) {
     for (int i = 0; i < batch; ++i) call.run(stream);
     must(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
   }
-  must(aclrtDestroyStream(stream), "aclrtDestroyStream");
 }
 
 // Without giving the executors back, which a call does in phase two.
-void time_phase_one(benchmark::State& state, Call& call) {
+void time_phase_one(benchmark::State& state, const Call& call) {
   std::vector<aclOpExecutor*> executors(kBatch);
   while (state.KeepRunningBatch(kBatch)) {
     uint64_t size = 0;
@@ -70,56 +85,89 @@ void time_phase_one(benchmark::State& state, Call& call) {
   }
 }
 
+double seconds_of(const std::function<void()>& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// As many as fit the budget, an odd number so that there is one in the middle.
+int repetitions(const std::vector<Subject>& subjects) {
+  double round = 0;
+  for (const Subject& subject : subjects) {
+    use_threads(subject.threads);
+    double once = seconds_of(subject.once);  // also the first touch of memory
+    if (once < 0.1) once = seconds_of(subject.once);
+    round += std::max(once, effort.sample);
+  }
+  return std::clamp(static_cast<int>(effort.budget / round), effort.least, effort.most) | 1;
+}
+
+void run(const std::vector<Subject>& subjects, Collector& collector) {
+  const int count = repetitions(subjects);
+  for (const Subject& subject : subjects) {
+    const auto time = [&subject](benchmark::State& state) {
+      use_threads(subject.threads);
+      std::this_thread::sleep_for(kRest);
+      if (subject.time) return subject.time(state);
+      for (auto _ : state) subject.once();
+    };
+    benchmark::RegisterBenchmark(subject.name.c_str(), time)->UseRealTime()->Repetitions(count)->MinTime(effort.sample);
+  }
+  benchmark::RunSpecifiedBenchmarks(&collector);
+  benchmark::ClearRegisteredBenchmarks();
+}
+
 }  // namespace
 
 void begin_measuring(bool quick) {
-  std::string arguments[] = {"descend_bench", "--benchmark_enable_random_interleaving=true",
-                             quick ? "--benchmark_repetitions=5" : "--benchmark_repetitions=9",
-                             quick ? "--benchmark_min_time=0.1" : "--benchmark_min_time=0.4"};
+  effort = quick ? kQuick : kFull;
+  std::string arguments[] = {"descend_bench", "--benchmark_enable_random_interleaving=true"};
   std::vector<char*> argv;
   for (std::string& a : arguments) argv.push_back(a.data());
   int argc = static_cast<int>(argv.size());
   benchmark::Initialize(&argc, argv.data());
-  if (torch().set_threads) torch().set_threads(machine().threads);
+  for (const Library& library : libraries()) library.set_threads(machine().threads);
 }
 
 Measured measure(const Case& c) {
   Call call;
   c.prepare(call);
-  Measured m{.bytes_read = call.bytes_read(), .bytes_written = call.bytes_written()};
+  Measured m{.bytes_read = call.bytes_read(), .bytes_written = call.bytes_written(), .layout = call.layout()};
   aclOpExecutor* executor = nullptr;
   must(call.phase_one(&m.workspace, &executor), "phase one");
   must(aclDestroyAclOpExecutor(executor), "aclDestroyAclOpExecutor");
-  const bool small = m.bytes_read + m.bytes_written < kSmallBytes;
+  aclrtStream stream = nullptr;
+  must(aclrtCreateStream(&stream), "aclrtCreateStream");
+  const uint64_t bytes = m.bytes_read + m.bytes_written;
+  const int threads = machine().threads;
   const Limit limit(m.bytes_read, m.bytes_written);
-  const std::function<void()> peer = peer_of(c.function, call);
+  const std::vector<Peer> peers = peers_of(c.function, call);
 
-  benchmark::RegisterBenchmark("ours", [&](benchmark::State& state) { time_ours(state, call, small); })->UseRealTime();
-  benchmark::RegisterBenchmark("limit", [&](benchmark::State& state) {
-    for (auto _ : state) limit.run();
-  })->UseRealTime();
-  if (peer)
-    benchmark::RegisterBenchmark("torch", [&](benchmark::State& state) {
-      for (auto _ : state) peer();
-    })->UseRealTime();
-  if (small)
-    benchmark::RegisterBenchmark("phase one", [&](benchmark::State& state) {
-      time_phase_one(state, call);
-    })->UseRealTime();
+  const auto ours = [&] {
+    call.run(stream);
+    must(aclrtSynchronizeStream(stream), "aclrtSynchronizeStream");
+  };
+  const int batch = static_cast<int>(std::clamp<uint64_t>(kBatchBytes / bytes, 1, kBatch));
+  const auto time_ours = [&](benchmark::State& state) { time_batches(state, call, batch, stream); };
+  std::vector<Subject> subjects{{"ours", ours, time_ours, threads}, {"limit", [&] { limit.run(); }, {}, threads}};
+  for (const Peer& peer : peers) subjects.push_back({peer.library, peer.run, {}, threads});
+  if (bytes < kSmallBytes)
+    subjects.push_back({"phase one", ours, [&](benchmark::State& state) { time_phase_one(state, call); }, threads});
+  if (bytes >= kSharedBytes && threads > 1) {
+    subjects.push_back({"ours, one thread", ours, time_ours, 1});
+    subjects.push_back({"limit, one thread", [&] { limit.run(); }, {}, 1});
+  }
   Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector);
-  benchmark::ClearRegisteredBenchmarks();
+  run(subjects, collector);
+  must(aclrtDestroyStream(stream), "aclrtDestroyStream");
   m.ours = collector.median("ours");
-  m.torch = collector.median("torch");
   m.limit = collector.median("limit");
+  for (const Peer& peer : peers) m.peers[peer.library] = collector.median(peer.library);
   m.phase_one = collector.median("phase one");
+  m.ours_one_thread = collector.median("ours, one thread");
+  m.limit_one_thread = collector.median("limit, one thread");
   return m;
-}
-
-std::string torch_version() { return torch().version; }
-bool use_torch(std::string version, void (*set_threads)(int threads)) {
-  torch() = {std::move(version), set_threads};
-  return true;
 }
 
 }  // namespace descend::bench

@@ -2,105 +2,131 @@
 # SPDX-License-Identifier: MIT
 """What a run of descend_bench says: a summary for the terminal, and with --write a page with pictures."""
 import argparse
-import collections
-import json
-import math
+import itertools
 import pathlib
 
-LARGE = 64 << 20  # bytes of a call that no cache holds
-NOISE = 0.95      # a ratio from here on counts as no slower: two runs differ by as much
-
-
-def geometric_mean(values):
-    return math.exp(sum(map(math.log, values)) / len(values))
-
-
-def load(path):
-    report = json.loads(path.read_text())
-    for case in report["cases"]:
-        case["bytes"] = case["bytes_read"] + case["bytes_written"]
-        case["ratio"] = case["torch"] / case["ours"] if case["torch"] > 0 else None
-        case["share"] = case["limit"] / case["ours"]
-    return report
-
-
-def by_function(cases):
-    functions = collections.defaultdict(list)
-    for case in cases:
-        functions[case["function"]].append(case)
-    return dict(sorted(functions.items()))
+from results import NOISE, Reasons, Results, bars, geometric_mean, small_calls
 
 
 def seconds(s):
+    if not s:
+        return ""
     for unit, size in (("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
         if s >= size or unit == "ns":
-            return f"{s / size:.3g} {unit}"
+            return f"{s / size:.3g} {unit}" if s < 1000 * size else f"{s / size:.0f} {unit}"
 
 
-def summary(report):
-    cases = report["cases"]
-    ratios = [case["ratio"] for case in cases if case["ratio"]]
-    lines = []
-    if ratios:
-        slower = [case for case in cases if case["ratio"] and case["ratio"] < NOISE]
-        lines.append(f"Against PyTorch {report['torch']}: {geometric_mean(ratios):.2f}x in the geometric mean of {len(ratios)} "
-                     f"points, slower at {len(slower)}")
-        lines += [f"  {case['ratio']:.2f}x {case['function']} {case['label']}"
-                  for case in sorted(slower, key=lambda case: case["ratio"])]
-    large = [case for case in cases if case["bytes"] >= LARGE]
-    if large:
-        lines.append(f"Of the memory's limit, at {len(large)} points of {LARGE >> 20} MB and more: "
-                     f"{100 * geometric_mean([case['share'] for case in large]):.0f} % in the geometric mean")
+def number(value, form="{:.2f}"):
+    return form.format(value) if value else ""
+
+
+def percent(share):
+    return number(share and 100 * share, "{:.0f} %")
+
+
+def table(head, rows):
+    """Markdown; the first column to the left, the others to the right."""
+    return ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|",
+            *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def verdicts(results):
+    """(what is asked for, what was measured) of the whole run."""
+    for library, key, asked in (("PyTorch", "ratio", "; asked for: 2.5"), ("oneDNN", "onednn_ratio", "")):
+        ratios = [case[key] for case in results.cases if case[key]]
+        if ratios:
+            yield (f"times as fast as {library}, in the geometric mean{asked}",
+                   f"{geometric_mean(ratios):.2f} over {len(ratios)} points")
+    for bar in bars(results):
+        if bar.points:
+            yield bar.title, bar.text()
+    for what, measured, asked, reached in small_calls(results):
+        yield f"{what}; asked for: {asked}", measured + ("" if reached else " (not reached)")
+    yield "calls that ask for workspace", str(sum(case["workspace"] > 0 for case in results.cases))
+
+
+def summary(results):
+    lines = [f"{what}: {measured}" for what, measured in verdicts(results)]
+    for bar in bars(results):
+        lines += [f"  {bar.value(case):.2f} of {bar.least:.2f} ({bar.name}): {case['name']}" for case in bar.missed]
     return "\n".join(lines)
 
 
-def draw(report, folder):
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "descend"  # the same picture for the same numbers
-    from matplotlib import pyplot
-    functions = by_function(report["cases"])
-    names = [name.removeprefix("aclnn") for name in functions]
-
-    figure, axes = pyplot.subplots(figsize=(9, 0.35 * len(names) + 1.2), layout="constrained")
-    for row, cases in enumerate(functions.values()):
-        ratios = [case["ratio"] for case in cases if case["ratio"]]
-        axes.scatter(ratios, [row] * len(ratios), s=14, alpha=0.6, color="tab:blue", edgecolors="none")
-    axes.axvline(1, color="black", linewidth=0.8)
-    axes.set(xscale="log", yticks=range(len(names)), yticklabels=names, xlabel="PyTorch's time / ours (right of 1: we are faster)")
-    axes.invert_yaxis()
-    figure.savefig(folder / "cpu_ratios.svg", metadata={"Date": None})
-
-    figure, axes = pyplot.subplots(figsize=(9, 5), layout="constrained")
-    limits = sorted((case["bytes"], case["bytes"] / case["limit"] / 1e9) for case in report["cases"])
-    axes.scatter(*zip(*limits), s=10, color="lightgrey", label="limit: the same bytes, nothing computed")
-    for index, (name, cases) in enumerate(functions.items()):
-        points = sorted((case["bytes"], case["bytes"] / case["ours"] / 1e9) for case in cases)
-        axes.scatter(*zip(*points), s=16, marker="os^vDP*X<>hpd"[index % 13], color=f"C{index % 10}", label=name.removeprefix("aclnn"))
-    axes.set(xscale="log", yscale="log", xlabel="bytes that a call must move", ylabel="GB/s")
-    axes.legend(fontsize=7, ncols=2)
-    figure.savefig(folder / "cpu_roofline.svg", metadata={"Date": None})
+def slower(results):
+    """The points below PyTorch's bar, the slowest first."""
+    missed = next(bar for bar in bars(results) if bar.name == "torch").missed
+    if missed:
+        yield "Slower than PyTorch:\n"
+        yield from (f"- {case['ratio']:.2f} {case['name']}" for case in missed)
+        yield ""
 
 
-def page(report):
-    lines = ["# Speed on the CPU", "",
-             f"Made by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, "
-             f"copying {report['copy_gbs']:.0f} GB/s. PyTorch {report['torch']} is called from C++, with the same number of threads, on the "
-             "same memory, into the same output. The limit is one pass over as many bytes as the call must read and write. The three "
-             "are timed in turn, several times over; medians count. Ratios above 1 say that we are faster.", "",
-             "```text", summary(report), "```", "",
-             "![PyTorch's time over ours, every point by function](cpu_ratios.svg)", "",
-             "![Bandwidth reached, by the size of the call](cpu_roofline.svg)", ""]
-    notes = pathlib.Path(__file__).with_name("notes.md")
-    if notes.exists():
-        lines += [notes.read_text().strip(), ""]
-    for name, cases in by_function(report["cases"]).items():
-        lines += [f"## {name}", "", "| call | ours | PyTorch | ratio | of the limit |", "|---|--:|--:|--:|--:|"]
-        for case in cases:
-            peer, ratio = (seconds(case["torch"]), f"{case['ratio']:.2f}") if case["ratio"] else ("", "")
-            lines.append(f"| {case['label']} | {seconds(case['ours'])} | {peer} | {ratio} | {100 * case['share']:.0f} % |")
-        lines.append("")
-    return "\n".join(lines)
+def introduction(results):
+    report = results.report
+    versions = report["libraries"]
+    torch = (f"PyTorch {versions['torch']} is called from C++ with the same number of threads, on the same memory, into the same output."
+             if versions["torch"] else "PyTorch was not there: its columns are empty.")
+    onednn = (f"oneDNN {versions['onednn']} likewise, where it has such a primitive for the dtype and layout."
+              if versions["onednn"] else "oneDNN was not there: its columns are missing.")
+    return (
+        f"Made by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, last-level "
+        f"cache {report['cache_bytes'] >> 20} MiB, copying {report['copy_gbs']:.0f} GB/s. The numbers are in [cpu.json](cpu.json); "
+        f"[the benchmarks](README.md) says how they are made.\n\n"
+        f"{torch} {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "
+        f"timed in turn, several times over; medians count. Ratios above 1 say that we are faster; from {NOISE} on they count as "
+        f"no slower, since two runs differ by as much.")
+
+
+def function_tables(results):
+    onednn = results.report["libraries"]["onednn"]
+    threads = results.report["threads"]
+    for name, cases in results.by_function().items():
+        with_onednn = onednn and any(case["onednn"] for case in cases)
+        yield f"### {name}\n"
+        head = ["call", "ours", "PyTorch", "ratio"] + ["oneDNN", "ratio"] * bool(with_onednn)
+        head += ["of the limit", f"{threads} threads : 1", "limit's", "phase one"]
+        yield from table(head, [
+            [case["label"], seconds(case["ours"]), seconds(case["torch"]), number(case["ratio"])]
+            + [seconds(case["onednn"]), number(case["onednn_ratio"])] * bool(with_onednn)
+            + [percent(case["share"]), number(case["speedup"]), number(case["limit_speedup"]), seconds(case["phase_one"])]
+            for case in cases])
+
+
+def missed_points(results, reasons):
+    """A section a bar, a table a reason."""
+    for bar in bars(results):
+        if not bar.points:
+            continue
+        yield f"### {bar.title[0].upper()}{bar.title[1:]}\n"
+        if not bar.missed:
+            yield f"All {len(bar.points)} points reach it.\n"
+            continue
+        yield f"{len(bar.missed)} of {len(bar.points)} points do not reach it.\n"
+        by_reason = sorted(bar.missed, key=lambda case: reasons.of(bar.name, case) or "")
+        for reason, cases in itertools.groupby(by_reason, key=lambda case: reasons.of(bar.name, case)):
+            yield f"{reason}\n" if reason else "**No reason is known** for these:\n"
+            yield from table(["call", "reached", "GB/s", "GB/s of its like in the cache"],
+                             [missed_row(results, bar, case) for case in cases])
+
+
+def missed_row(results, bar, case):
+    like = results.in_cache(case)
+    in_cache = f"{like['bytes'] / like['ours'] / 1e9:.1f} ({like['label'].split()[1]})" if like and like is not case else ""
+    value = bar.value(case)
+    return [case["name"], percent(value) if bar.name == "limit" else number(value),
+            f"{case['bytes'] / case['ours'] / 1e9:.1f}", in_cache]
+
+
+def page(results, reasons):
+    lines = ["# Speed on the CPU", "", introduction(results), "", "## Summary", "",
+             *table(["asked for", "measured"], verdicts(results)), *slower(results),
+             "![Others' time over ours, every point by function](cpu_ratios.svg)", "",
+             "![Bandwidth reached, by the size of the call](cpu_roofline.svg)", "",
+             "## Points below what is asked for", "",
+             "GB/s are the bytes that must move over the time. Where a call reaches no more in the cache than here, it is not the "
+             "memory that it waits for.", "",
+             *missed_points(results, reasons), "## All points", "", *function_tables(results)]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def main():
@@ -108,13 +134,19 @@ def main():
     parser.add_argument("json", type=pathlib.Path)
     parser.add_argument("--write", type=pathlib.Path, metavar="FOLDER")
     options = parser.parse_args()
-    report = load(options.json)
-    print(summary(report))
+    results = Results(options.json)
+    print(summary(results))
     if options.write:
+        import pictures
         options.write.mkdir(parents=True, exist_ok=True)
-        draw(report, options.write)
-        (options.write / "cpu.md").write_text(page(report))
+        pictures.draw_ratios(results, options.write / "cpu_ratios.svg")
+        pictures.draw_roofline(results, options.write / "cpu_roofline.svg")
+        reasons = Reasons()
+        (options.write / "cpu.md").write_text(page(results, reasons))
         (options.write / "cpu.json").write_text(options.json.read_text())
+        whole = not (results.report["quick"] or results.report["filter"])
+        for pattern in reasons.unused() if whole else ():
+            print(f"bench/reasons.toml: no point below a bar needs '{pattern}'")
         print(f"Written: {options.write / 'cpu.md'}")
 
 

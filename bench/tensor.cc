@@ -15,11 +15,11 @@ namespace {
 
 using Values = Dtypes<float, float16, bfloat16, double, int32_t, int64_t, uint8_t>;
 
-template <class T> T number(std::mt19937& random, int64_t classes) {
+template <class T> T number(std::mt19937& random, const TensorSpec& spec) {
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(std::uniform_int_distribution<int64_t>(0, classes - 1)(random));
+    return static_cast<T>(std::uniform_int_distribution<int64_t>(0, spec.classes - 1)(random));
   } else {
-    const float value = std::uniform_real_distribution<float>(-4, 4)(random);
+    const float value = std::uniform_real_distribution<float>(spec.low, spec.high)(random);
     if constexpr (std::is_floating_point_v<T>)
       return value;
     else
@@ -46,6 +46,19 @@ int64_t lay_out(const TensorSpec& spec, Sizes& strides) {
 
 }  // namespace
 
+std::string name(Layout layout) {
+  switch (layout) {
+    case Layout::kTransposed:
+      return "transposed";
+    case Layout::kChannelsLast:
+      return "channels-last";
+    case Layout::kRepeated:
+      return "broadcast";
+    default:
+      return "contiguous";
+  }
+}
+
 void must(int32_t code, const char* what) {
   if (code == 0) return;
   const char* text = aclGetRecentErrMsg();
@@ -53,14 +66,14 @@ void must(int32_t code, const char* what) {
   std::exit(1);
 }
 
-Tensor::Tensor(const TensorSpec& spec) : spec_(spec) {
+Tensor::Tensor(const TensorSpec& spec, unsigned seed) : spec_(spec) {
   const int64_t count = lay_out(spec, strides_);
   bytes_ = static_cast<uint64_t>(count) * aclDataTypeSize(spec.dtype);
   must(aclrtMalloc(&data_, std::max<uint64_t>(bytes_, 1), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-  std::mt19937 random(1);
+  std::mt19937 random(seed);
   const bool known = visit(Values{}, static_cast<DataType>(spec.dtype), [&]<class T>() {
     std::vector<T> values(static_cast<size_t>(std::min<int64_t>(count, 65537)));
-    for (size_t i = 0; i < values.size(); ++i) values[i] = number<T>(random, spec.classes);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = number<T>(random, spec);
     // 65537 is a prime: the pattern does not line up with rows.
     for (int64_t at = 0; at < count; at += static_cast<int64_t>(values.size())) {
       const auto n = static_cast<size_t>(std::min<int64_t>(static_cast<int64_t>(values.size()), count - at));

@@ -2,6 +2,7 @@
 // Tensors of the benchmarks, in device memory.
 #pragma once
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "acl/acl.h"
@@ -18,19 +19,22 @@ enum class Layout {
   kChannelsLast,  // dimension 1 is the innermost
   kRepeated,      // dimension 0 has stride 0
 };
+// "contiguous", "transposed", "channels-last", "broadcast".
+std::string name(Layout layout);
 
 struct TensorSpec {
   aclDataType dtype = ACL_FLOAT;
   Sizes shape;
   Layout layout = Layout::kContiguous;
-  int64_t classes = 4;  // integers are from 0 to classes - 1
+  int64_t classes = 4;       // integers are from 0 to classes - 1
+  float low = -4, high = 4;  // the others are between these
   aclFormat format = ACL_FORMAT_ND;
 };
 
-// Arbitrary numbers between -4 and 4, the same in every run.
+// Arbitrary numbers, the same in every run; tensors of different seeds have different ones.
 class Tensor {
  public:
-  explicit Tensor(const TensorSpec& spec);
+  Tensor(const TensorSpec& spec, unsigned seed);
   ~Tensor();
   Tensor(const Tensor&) = delete;
   Tensor& operator=(const Tensor&) = delete;

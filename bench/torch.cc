@@ -4,7 +4,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/version.h>
 
-#include "bench/measure.h"
+#include "bench/peer.h"
 
 namespace descend::bench {
 namespace {
@@ -15,7 +15,7 @@ void set_threads(int threads) {
   (void)mode;
   at::set_num_threads(threads);
 }
-[[maybe_unused]] const bool used = use_torch(TORCH_VERSION, set_threads);
+[[maybe_unused]] const bool used = add_library({"torch", TORCH_VERSION, set_threads});
 
 }  // namespace
 }  // namespace descend::bench

@@ -3,7 +3,7 @@
 #pragma once
 #include <ATen/ATen.h>
 
-#include "bench/case.h"
+#include "bench/peer.h"
 
 namespace descend::bench {
 
@@ -30,6 +30,10 @@ inline at::ScalarType torch_type(aclDataType dtype) {
 inline at::Tensor torch_view(const Call& call, const std::string& name) {
   const Tensor& t = call.tensor(name);
   return at::from_blob(t.data(), t.spec().shape, t.strides(), at::TensorOptions(torch_type(t.spec().dtype)));
+}
+
+inline bool add_torch(const std::string& function, MakePeer make) {
+  return add_peer("torch", function, std::move(make));
 }
 
 }  // namespace descend::bench

@@ -28,7 +28,7 @@ SINGLE_ARROWS = {  # (folder, file): what the table above does not give
 }
 SEES_PUBLIC_HEADERS = {"acl", "aclnn"}
 OPERATOR = [  # (file name ends in, what of its own folder it may include, folders below src/), the first that fits
-    (r"_(test|bits|bench|torch)\.cc|_test\.h|_example\.c", None, None),
+    (r"_(test|bits|bench|torch|onednn)\.cc|_test\.h|_example\.c", None, None),
     (r"_reference\.cc", r"\w+(?<!_kernels)\.h", ["reference"]),
     (r"_cpu\.cc|_cpu-inl\.h|_cuda\.cu|\.cuh", r"\w+_kernels\.h|\w+_cpu-inl\.h|\w+_cpu\.cc|\w+_formulas\.inc|\w+\.cuh",
      ["loops", "device", "tensor", "base"]),

@@ -16,25 +16,32 @@ Sizes positions_of(Sizes self) {
   self.erase(self.begin() + 1);
   return self;
 }
+// So small that a FLOAT16 can hold the sum of millions.
+TensorSpec weights(aclDataType dtype, int64_t classes) {
+  return {.dtype = dtype, .shape = {classes}, .low = 0.002f, .high = 0.01f};
+}
 int64_t count_of(const Sizes& shape) {
   int64_t n = 1;
   for (const int64_t d : shape) n *= d;
   return n;
 }
 
+// The layout is that of self and out; or, when broadcast, of gradOutput.
 void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction,
-                  Layout layout = Layout::kContiguous, const std::string& more = "") {
-  const bool planes = shape.size() == 4;
-  grid.add(planes ? "aclnnNLLLoss2dBackward" : "aclnnNLLLossBackward", label(dtype, shape, name_of(reduction) + more),
-           [=](Call& call) {
+                  Layout layout = Layout::kContiguous) {
+  const bool planes = shape.size() == 4, repeated = layout == Layout::kRepeated;
+  const Layout full = repeated ? Layout::kContiguous : layout;
+  grid.add(planes ? "aclnnNLLLoss2dBackward" : "aclnnNLLLossBackward",
+           label(dtype, shape, name_of(reduction) + suffix(layout)), [=](Call& call) {
              const Sizes positions = positions_of(shape);
-             aclTensor* gradOutput =
-                 call.reads("gradOutput", {.dtype = dtype, .shape = reduction == kNone ? positions : Sizes{}});
-             aclTensor* self = call.ignores("self", {.dtype = dtype, .shape = shape, .layout = layout});
+             aclTensor* gradOutput = call.reads("gradOutput", {.dtype = dtype,
+                                                               .shape = reduction == kNone ? positions : Sizes{},
+                                                               .layout = repeated ? layout : Layout::kContiguous});
+             aclTensor* self = call.ignores("self", {.dtype = dtype, .shape = shape, .layout = full});
              aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-             aclTensor* weight = call.reads("weight", {.dtype = dtype, .shape = {shape[1]}});
-             aclTensor* total = call.reads("totalWeight", {.dtype = dtype, .shape = {}});
-             aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape, .layout = layout});
+             aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
+             aclTensor* total = call.reads("totalWeight", {.dtype = dtype, .shape = {}, .low = 1, .high = 100});
+             aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape, .layout = full});
              call.number("reduction", static_cast<double>(reduction));
              call.number("ignoreIndex", kIgnored);
              call.runs(
@@ -48,16 +55,20 @@ void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t red
            });
 }
 
-void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction) {
+void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction,
+                 Layout layout = Layout::kContiguous) {
   const bool planes = shape.size() == 4;
-  grid.add(planes ? "aclnnNLLLoss2d" : "aclnnNLLLoss", label(dtype, shape, name_of(reduction)), [=](Call& call) {
+  const std::string text = label(dtype, shape, name_of(reduction) + suffix(layout));
+  grid.add(planes ? "aclnnNLLLoss2d" : "aclnnNLLLoss", text, [=](Call& call) {
     const Sizes positions = positions_of(shape);
     const uint64_t picked = static_cast<uint64_t>(count_of(positions)) * aclDataTypeSize(dtype);  // one a position
-    aclTensor* self = call.reads_some("self", {.dtype = dtype, .shape = shape}, picked);
+    aclTensor* self = call.reads_some("self", {.dtype = dtype, .shape = shape, .layout = layout}, picked);
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-    aclTensor* weight = call.reads("weight", {.dtype = dtype, .shape = {shape[1]}});
+    aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
     aclTensor* out = call.writes("out", {.dtype = dtype, .shape = reduction == kNone ? positions : Sizes{}});
-    aclTensor* total = call.writes("totalWeightOut", {.dtype = dtype, .shape = {}});
+    const TensorSpec number{.dtype = dtype, .shape = {}};
+    aclTensor* total =
+        reduction == kNone ? call.ignores("totalWeightOut", number) : call.writes("totalWeightOut", number);
     call.number("reduction", static_cast<double>(reduction));
     call.number("ignoreIndex", kIgnored);
     call.runs(
@@ -70,15 +81,25 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
 }
 
 [[maybe_unused]] const bool added = add_cases([](Grid& grid) {
+  const Sizes segmentation{8, 21, 512, 512}, rows{1 << 20, 10};
+  std::vector<Sizes> shapes{{1, 4, 2, 2}, {1, 21, 32, 32}, segmentation, {2, 8}, {256, 1000}, rows};
+  if (!grid.quick())
+    shapes.insert(shapes.end(), {{2, 1000, 7, 7}, {16, 10}, {1 << 16, 10}, {1 << 23, 10}, {256, 50000}, {4096, 32000}});
   for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16}) {
-    for (const Sizes& shape : {Sizes{3, 5, 1, 1}, Sizes{1, 21, 32, 32}, Sizes{2, 1000, 7, 7}, Sizes{8, 21, 512, 512},
-                               Sizes{16, 10}, Sizes{1 << 16, 10}, Sizes{256, 1000}, Sizes{256, 50000}})
+    for (const Sizes& shape : shapes)
       for (const int64_t reduction : {kMean, kNone}) {
         if (grid.quick() && reduction == kNone) continue;
         add_backward(grid, dtype, shape, reduction);
         add_forward(grid, dtype, shape, reduction);
       }
-    add_backward(grid, dtype, {8, 21, 512, 512}, kMean, Layout::kChannelsLast, ", channels last");
+    if (grid.quick() && dtype != ACL_FLOAT) continue;
+    add_backward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
+    add_forward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
+    if (grid.quick()) continue;
+    add_backward(grid, dtype, segmentation, kNone, Layout::kRepeated);
+    add_backward(grid, dtype, rows, kNone, Layout::kRepeated);
+    add_backward(grid, dtype, rows, kMean, Layout::kTransposed);
+    add_forward(grid, dtype, rows, kMean, Layout::kTransposed);
   }
 });
 

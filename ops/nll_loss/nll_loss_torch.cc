@@ -29,10 +29,10 @@ template <auto& function> std::function<void()> backward(const Call& call) {
 }
 
 [[maybe_unused]] const bool added[] = {
-    add_peer("aclnnNLLLoss", forward<at::nll_loss_forward_out>),
-    add_peer("aclnnNLLLoss2d", forward<at::nll_loss2d_forward_out>),
-    add_peer("aclnnNLLLossBackward", backward<at::nll_loss_backward_out>),
-    add_peer("aclnnNLLLoss2dBackward", backward<at::nll_loss2d_backward_out>),
+    add_torch("aclnnNLLLoss", forward<at::nll_loss_forward_out>),
+    add_torch("aclnnNLLLoss2d", forward<at::nll_loss2d_forward_out>),
+    add_torch("aclnnNLLLossBackward", backward<at::nll_loss_backward_out>),
+    add_torch("aclnnNLLLoss2dBackward", backward<at::nll_loss2d_backward_out>),
 };
 
 }  // namespace

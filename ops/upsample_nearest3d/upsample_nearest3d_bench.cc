@@ -8,25 +8,36 @@
 namespace descend::bench {
 namespace {
 
-constexpr int64_t kChannels = 32;
-
 // (N, C, D, H, W) with an edge of `edge` elements, in the order of the format.
-Sizes shape_of(aclFormat format, int64_t edge) {
-  if (format == ACL_FORMAT_NDHWC) return {1, edge, edge, edge, kChannels};
-  return {1, kChannels, edge, edge, edge};
+Sizes shape_of(aclFormat format, int64_t batch, int64_t channels, int64_t edge) {
+  if (format == ACL_FORMAT_NDHWC) return {batch, edge, edge, edge, channels};
+  return {batch, channels, edge, edge, edge};
 }
 
-// Both directions between a volume of `edge` cubed and one that is larger by the factor `halves` / 2.
-void add_both(Grid& grid, aclDataType dtype, aclFormat format, int64_t edge, int64_t halves) {
-  const Sizes small_shape = shape_of(format, edge), large_shape = shape_of(format, edge * halves / 2);
-  const TensorSpec small{.dtype = dtype, .shape = small_shape, .format = format};
-  const TensorSpec large{.dtype = dtype, .shape = large_shape, .format = format};
-  const Sizes output_size(3, edge * halves / 2);
-  const std::string more = std::string(format == ACL_FORMAT_NDHWC ? "channels-last " : "") + (halves == 4   ? "2x"
-                                                                                              : halves == 3 ? "1.5x"
-                                                                                                            : "4x");
-  grid.add("aclnnUpsampleNearest3dBackward", label(dtype, large_shape, more), [=](Call& call) {
-    aclTensor* gradOut = call.reads("gradOut", large);
+struct Variant {
+  aclFormat format = ACL_FORMAT_NCDHW;
+  Layout layout = Layout::kContiguous;  // of the input
+  int64_t batch = 1, channels = 32;
+  int64_t halves = 4;  // twice the factor
+  std::string text() const {
+    const std::string factor = halves % 2 ? std::to_string(halves / 2) + ".5x" : std::to_string(halves / 2) + "x";
+    return factor + (format == ACL_FORMAT_NDHWC ? ", channels-last" : "") + suffix(layout);
+  }
+};
+
+// Both directions between a volume of `edge` cubed and the larger one.
+void add_both(Grid& grid, aclDataType dtype, int64_t edge, const Variant& v = {}) {
+  const int64_t large_edge = edge * v.halves / 2;
+  const Sizes small_shape = shape_of(v.format, v.batch, v.channels, edge);
+  const Sizes large_shape = shape_of(v.format, v.batch, v.channels, large_edge);
+  const auto spec = [&](const Sizes& shape, Layout layout) {
+    return TensorSpec{.dtype = dtype, .shape = shape, .layout = layout, .format = v.format};
+  };
+  const TensorSpec small = spec(small_shape, Layout::kContiguous), large = spec(large_shape, Layout::kContiguous);
+  const TensorSpec self_spec = spec(small_shape, v.layout), gradient_spec = spec(large_shape, v.layout);
+  const Sizes output_size(3, large_edge);
+  grid.add("aclnnUpsampleNearest3dBackward", label(dtype, large_shape, v.text()), [=](Call& call) {
+    aclTensor* gradOut = call.reads("gradOut", gradient_spec);
     aclTensor* gradInput = call.writes("gradInput", small);
     aclIntArray* outputSize = call.ints("outputSize", output_size);
     aclIntArray* inputSize = call.ints("inputSize", small_shape);
@@ -37,8 +48,8 @@ void add_both(Grid& grid, aclDataType dtype, aclFormat format, int64_t edge, int
         },
         aclnnUpsampleNearest3dBackward);
   });
-  grid.add("aclnnUpsampleNearest3d", label(dtype, large_shape, more), [=](Call& call) {
-    aclTensor* self = call.reads("self", small);
+  grid.add("aclnnUpsampleNearest3d", label(dtype, large_shape, v.text()), [=](Call& call) {
+    aclTensor* self = call.reads("self", self_spec);
     aclTensor* out = call.writes("out", large);
     aclIntArray* outputSize = call.ints("outputSize", output_size);
     call.runs(
@@ -50,15 +61,19 @@ void add_both(Grid& grid, aclDataType dtype, aclFormat format, int64_t edge, int
 }
 
 [[maybe_unused]] const bool added = add_cases([](Grid& grid) {
-  const Sizes edges = grid.quick() ? Sizes{2, 64} : Sizes{2, 8, 16, 32, 64};
-  for (const int64_t edge : edges) {
-    for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_DOUBLE}) {
-      if (grid.quick() && dtype == ACL_FLOAT16) continue;
-      add_both(grid, dtype, ACL_FORMAT_NCDHW, edge, 4);
+  const Sizes edges = grid.quick() ? Sizes{64} : Sizes{2, 8, 16, 32, 64};
+  for (const aclDataType dtype : {ACL_FLOAT, ACL_FLOAT16, ACL_BF16, ACL_DOUBLE}) {
+    add_both(grid, dtype, 2, {.channels = 2});  // 16 elements
+    for (const int64_t edge : edges) {
+      add_both(grid, dtype, edge);
+      if (dtype == ACL_DOUBLE || (grid.quick() && dtype == ACL_FLOAT16)) continue;
+      add_both(grid, dtype, edge, {.format = ACL_FORMAT_NDHWC});
+      if (dtype == ACL_FLOAT && edge >= 16) add_both(grid, dtype, edge, {.halves = 3});
     }
-    add_both(grid, ACL_FLOAT, ACL_FORMAT_NDHWC, edge, 4);
-    add_both(grid, ACL_BF16, ACL_FORMAT_NDHWC, edge, 4);
-    if (edge >= 16) add_both(grid, ACL_FLOAT, ACL_FORMAT_NCDHW, edge, 3);
+    if (grid.quick() || dtype == ACL_DOUBLE) continue;
+    add_both(grid, dtype, 32, {.halves = 8});
+    add_both(grid, dtype, 64, {.layout = Layout::kTransposed});
+    add_both(grid, dtype, 64, {.layout = Layout::kRepeated, .batch = 4, .channels = 8});
   }
 });
 

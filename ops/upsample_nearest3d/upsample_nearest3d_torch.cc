@@ -12,21 +12,22 @@ at::Tensor volume(const Call& call, const std::string& name) {
 }
 
 [[maybe_unused]] const bool added[] = {
-    add_peer("aclnnUpsampleNearest3d",
-             [](const Call& call) {
-               return [self = volume(call, "self"), out = volume(call, "out"),
-                       size = call.ints("outputSize")]() mutable { at::upsample_nearest3d_out(out, self, size); };
-             }),
-    add_peer("aclnnUpsampleNearest3dBackward",
-             [](const Call& call) -> std::function<void()> {
-               const at::Tensor gradInput = volume(call, "gradInput");
-               // PyTorch 2.10 ends with an illegal instruction here on Arm processors without BF16 instructions.
-               if (gradInput.scalar_type() == at::kBFloat16 && !gradInput.is_contiguous()) return nullptr;
-               return [g = volume(call, "gradOut"), out = gradInput, size = call.ints("outputSize"),
-                       from = gradInput.sizes().vec()]() mutable {
-                 at::upsample_nearest3d_backward_out(out, g, size, from);
-               };
-             }),
+    add_torch("aclnnUpsampleNearest3d",
+              [](const Call& call) {
+                return [self = volume(call, "self"), out = volume(call, "out"),
+                        size = call.ints("outputSize")]() mutable { at::upsample_nearest3d_out(out, self, size); };
+              }),
+    add_torch("aclnnUpsampleNearest3dBackward",
+              [](const Call& call) -> std::function<void()> {
+                const at::Tensor gradInput = volume(call, "gradInput");
+                // PyTorch 2.10 ends with an illegal instruction here on Arm processors without BF16 instructions.
+                const bool half = gradInput.element_size() == 2;
+                if (half && !gradInput.is_contiguous()) return nullptr;
+                return [g = volume(call, "gradOut"), out = gradInput, size = call.ints("outputSize"),
+                        from = gradInput.sizes().vec()]() mutable {
+                  at::upsample_nearest3d_backward_out(out, g, size, from);
+                };
+              }),
 };
 
 }  // namespace
