@@ -7,6 +7,8 @@
 #define HWY_TARGET_INCLUDE "ops/upsample_nearest3d/upsample_nearest3d_backward_cpu.cc"
 #include <hwy/foreach_target.h>
 
+#include <utility>
+
 #include "ops/upsample_nearest3d/upsample_nearest3d_cpu-inl.h"
 #include "src/loops/convert_cpu-inl.h"
 
@@ -132,59 +134,74 @@ HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, O
   }
 }
 
+inline constexpr int64_t kRows = 8;  // of gradOut, that are added at a time
+
 // What a thread works in.
 template <class T, class Element> struct Buffers {
   int64_t table_first = -1, table_width = 0;
   int64_t widest = 0;       // box of the row
   int64_t edge[kTile + 1];  // element i of the row owns [edge[i], edge[i + 1]) of gradOut's width
   HWY_ALIGN T sum[kTile];
-  HWY_ALIGN T terms[kTile];
+  HWY_ALIGN T terms[kRows][kTile];
   HWY_ALIGN Element raw[kTile];  // terms before they are converted, results before they are scattered
 
-  // Terms [first, first + count) of a row, at most kTile.
-  const T* load(const Element* row, int64_t stride, int64_t first, int64_t count) {
+  // Terms [first, first + count) of a row, at most kTile: where they are, or in `to`.
+  const T* load(const Element* row, int64_t stride, int64_t first, int64_t count, T* to) {
     const Element* source = row + first * stride;
     if (stride != 1) {
       gather(axes_of(1, &count, &stride), sizeof(Element), source, raw);
       source = raw;
     }
     if constexpr (std::is_same_v<T, Element>) {
-      return source;
-    } else {
-      load_run<T, Element>(source, count, terms);
-      return terms;
+      if (stride == 1) return source;
     }
+    load_run<T, Element>(source, count, to);
+    return to;
   }
 };
 
-// Adds the terms of a row whose boxes have `most` terms at most, without a branch on how many: what is not there is
+// Adds to sum[k] the terms edge[k] to edge[k + 1] of some rows, of each `most` at most: terms[0] is the first row's
+// term edge[0], and the others lie so far from it.  There is no branch on how many there are: what is not there is
 // added as 0, which changes no sum, for none is -0.
+template <int most, class T>
+HWY_NOINLINE void add_narrow(const T* terms, const int64_t* distance, int64_t rows, const int64_t* edge, int64_t n,
+                             T* sum) {
+  static constexpr T kNone = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t begin = edge[k] - edge[0], count = edge[k + 1] - edge[k];
+    const T* at[most];
+    int64_t advance[most];
+    for (int j = 0; j < most; ++j) {
+      at[j] = j < count ? terms + begin + j : &kNone;
+      advance[j] = j < count ? -1 : 0;
+    }
+    T s = sum[k];
+    for (int64_t r = 0; r < rows; ++r)
+      for (int j = 0; j < most; ++j) s += at[j][distance[r] & advance[j]];
+    sum[k] = s;
+  }
+}
 template <int most, class T, class Element>
-HWY_NOINLINE void add_narrow(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t n,
+              Buffers<T, Element>& b) {
   constexpr int64_t kStep = kTile / most;
   for (int64_t i = 0; i < n; i += kStep) {
     const int64_t end = std::min(i + kStep, n), first = b.edge[i], count = b.edge[end] - first;
     if (count == 0) continue;
-    const T* const terms = b.load(row, stride, first, count);
-    for (int64_t k = i; k < end; ++k) {
-      const int64_t begin = b.edge[k] - first, stop = b.edge[k + 1] - first;
-      T sum = b.sum[k];
-      for (int j = 0; j < most; ++j) {
-        const T term = terms[std::min(begin + j, count - 1)];
-        sum += begin + j < stop ? term : T{0};
-      }
-      b.sum[k] = sum;
-    }
+    const T* const terms = b.load(from + row[0], stride, first, count, b.terms[0]);
+    int64_t distance[kRows] = {0};
+    for (int64_t r = 1; r < rows; ++r) distance[r] = b.load(from + row[r], stride, first, count, b.terms[r]) - terms;
+    add_narrow<most>(terms, distance, rows, b.edge + i, end - i, b.sum + i);
   }
 }
 
-// The same for boxes of any width.
+// Of one row, with boxes of any width.
 template <class T, class Element>
 HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
   int64_t i = 0;
   for (int64_t first = b.edge[0]; first < b.edge[n]; first += kTile) {
     const int64_t count = std::min(kTile, b.edge[n] - first);
-    const T* const terms = b.load(row, stride, first, count);
+    const T* const terms = b.load(row, stride, first, count, b.terms[0]);
     for (int64_t j = 0; j < count; ++i) {
       const int64_t stop = std::min(b.edge[i + 1] - first, count);
       T sum = b.sum[i];
@@ -195,11 +212,14 @@ HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffer
   }
 }
 
-template <class T, class Element> void add_row(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
-  if (b.widest <= 1) return add_narrow<1>(row, stride, n, b);
-  if (b.widest == 2) return add_narrow<2>(row, stride, n, b);
-  if (b.widest == 3) return add_narrow<3>(row, stride, n, b);
-  add_wide(row, stride, n, b);
+// Adds the terms of rows that lie row[r] after `from`.
+template <class T, class Element>
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t n,
+              Buffers<T, Element>& b) {
+  if (b.widest <= 1) return add_rows<1>(from, row, rows, stride, n, b);
+  if (b.widest == 2) return add_rows<2>(from, row, rows, stride, n, b);
+  if (b.widest == 3) return add_rows<3>(from, row, rows, stride, n, b);
+  for (int64_t r = 0; r < rows; ++r) add_wide(from + row[r], stride, n, b);
 }
 
 template <class T, class Element> class Gradient {
@@ -217,8 +237,11 @@ template <class T, class Element> class Gradient {
     blocks.in_parallel(upsample_larger(a_), [&](int64_t begin, int64_t end) {
       Buffers<T, Element> buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
-        for (UpsampleBlock one = block; one.height > 0; --one.height, ++one.first[kHeight])
-          along_channels ? sum_along_channels(one, buffers) : row(one, step, buffers);
+        const Owned depth = owned(kDepth, block.first[kDepth]);
+        for (UpsampleBlock one = block; one.height > 0; --one.height, ++one.first[kHeight]) {
+          const Owned height = owned(kHeight, one.first[kHeight]);
+          along_channels ? sum_along_channels(one, depth, height, buffers) : row(one, depth, height, step, buffers);
+        }
       });
     });
   }
@@ -246,8 +269,8 @@ template <class T, class Element> class Gradient {
                                  b.first[kWidth]);
   }
 
-  void sum_along_channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
-    const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
+  void sum_along_channels(const UpsampleBlock& b, const Owned& depth, const Owned& height,
+                          Buffers<T, Element>& buffers) const {
     const bool direct = a_.input.stride[kChannel] == 1;
     Element* const to = target(b);
     for (int64_t w = 0; w < b.width; ++w) {
@@ -260,8 +283,8 @@ template <class T, class Element> class Gradient {
     scatter(axes_of(2, extent, stride), sizeof(Element), buffers.raw, to);
   }
 
-  void row(const UpsampleBlock& b, int step, Buffers<T, Element>& buffers) const {
-    const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
+  void row(const UpsampleBlock& b, const Owned& depth, const Owned& height, int step,
+           Buffers<T, Element>& buffers) const {
     const int64_t stride = a_.input.stride[kWidth];
     const bool direct = stride == 1;
     Element* const to = target(b);
@@ -292,9 +315,14 @@ template <class T, class Element> class Gradient {
     }
     std::fill_n(buffers.sum, b.width, T{0});
     const Element* const box = source(b, depth, height, 0);
+    int64_t rows[kRows], count = 0;
+    const auto add = [&] { add_rows(box, rows, std::exchange(count, 0), a_.output.stride[kWidth], b.width, buffers); };
     for (int64_t z = 0; z < depth.count; ++z)
-      for (int64_t y = 0; y < height.count; ++y)
-        add_row(box + z * depth.stride + y * height.stride, a_.output.stride[kWidth], b.width, buffers);
+      for (int64_t y = 0; y < height.count; ++y) {
+        rows[count++] = z * depth.stride + y * height.stride;
+        if (count == kRows) add();
+      }
+    if (count > 0) add();
     store_run<T, Element>(buffers.sum, b.width, to);
   }
 
