@@ -134,6 +134,55 @@ HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, O
   }
 }
 
+// How vectors of sums find their terms where a box has one or two: in the two vectors that begin with the first sum's
+// first term.  Of each sum's first and second term, the bytes of it in the one vector and in the other; Highway answers
+// 0 for bytes that are in neither.
+template <class T> struct Places {
+  static constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kSpan = 2 * kLanes;
+  HWY_ALIGN uint8_t byte[2][2][16];
+
+  // Of sums whose terms are [edge[i], edge[i + 1]).
+  void set(const int64_t* edge) {
+    for (int64_t j = 0; j < 2; ++j)
+      for (int64_t vector = 0; vector < 2; ++vector)
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t lane = i / static_cast<int64_t>(sizeof(T)), term = edge[lane] + j;
+          const int64_t at = term - edge[0] - vector * kLanes;
+          const bool there = term < edge[lane + 1] && 0 <= at && at < kLanes;
+          byte[j][vector][i] = there ? static_cast<uint8_t>(at * sizeof(T) + i % sizeof(T)) : 0x80;
+        }
+  }
+};
+
+#if HWY_TARGET != HWY_SCALAR
+// The sums of a vector's boxes; from is where the first one's terms begin.
+template <class T, class Element>
+HWY_INLINE void sum_places(const Element* from, Owned depth, Owned height, const Places<T>& places, T* sum) {
+  const hn::Full128<T> d;
+  const hn::Full128<uint8_t> bytes;
+  const auto first_a = hn::Load(bytes, places.byte[0][0]), first_b = hn::Load(bytes, places.byte[0][1]);
+  const auto second_a = hn::Load(bytes, places.byte[1][0]), second_b = hn::Load(bytes, places.byte[1][1]);
+  auto s = hn::Zero(d);
+  for (int64_t z = 0; z < depth.count; ++z)
+    for (int64_t y = 0; y < height.count; ++y) {
+      const Element* at = from + z * depth.stride + y * height.stride;
+      const auto a = hn::BitCast(bytes, load_as(d, at)), b = hn::BitCast(bytes, load_as(d, at + Places<T>::kLanes));
+      const auto first = hn::Or(hn::TableLookupBytesOr0(a, first_a), hn::TableLookupBytesOr0(b, first_b));
+      const auto second = hn::Or(hn::TableLookupBytesOr0(a, second_a), hn::TableLookupBytesOr0(b, second_b));
+      s = hn::Add(hn::Add(s, hn::BitCast(d, first)), hn::BitCast(d, second));
+    }
+  hn::Store(s, d, sum);
+}
+// The first n sums of a row, n a multiple of the vector's.
+template <class T, class Element>
+HWY_NOINLINE void sum_pairs(const Element* row, Owned depth, Owned height, const Places<T>* places, const int64_t* edge,
+                            int64_t n, T* sum) {
+  for (int64_t i = 0; i < n; i += Places<T>::kLanes)
+    sum_places(row + edge[i], depth, height, places[i / Places<T>::kLanes], sum + i);
+}
+#endif
+
 inline constexpr int64_t kRows = 8;  // of gradOut, that are added at a time
 
 // What a thread works in.
@@ -141,6 +190,8 @@ template <class T, class Element> struct Buffers {
   int64_t table_first = -1, table_width = 0;
   int64_t widest = 0;       // box of the row
   int64_t edge[kTile + 1];  // element i of the row owns [edge[i], edge[i + 1]) of gradOut's width
+  int64_t in_pairs = 0;     // the first elements, whose terms are found by these
+  Places<T> places[kTile / Places<T>::kLanes];
   HWY_ALIGN T sum[kTile];
   HWY_ALIGN T terms[kRows][kTile];
   HWY_ALIGN Element raw[kTile];  // terms before they are converted, results before they are scattered
@@ -182,10 +233,10 @@ HWY_NOINLINE void add_narrow(const T* terms, const int64_t* distance, int64_t ro
   }
 }
 template <int most, class T, class Element>
-void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t n,
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t i, int64_t n,
               Buffers<T, Element>& b) {
   constexpr int64_t kStep = kTile / most;
-  for (int64_t i = 0; i < n; i += kStep) {
+  for (; i < n; i += kStep) {
     const int64_t end = std::min(i + kStep, n), first = b.edge[i], count = b.edge[end] - first;
     if (count == 0) continue;
     const T* const terms = b.load(from + row[0], stride, first, count, b.terms[0]);
@@ -212,13 +263,13 @@ HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffer
   }
 }
 
-// Adds the terms of rows that lie row[r] after `from`.
+// Adds to sums [i, n) the terms of rows that lie row[r] after `from`.
 template <class T, class Element>
-void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t n,
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t i, int64_t n,
               Buffers<T, Element>& b) {
-  if (b.widest <= 1) return add_rows<1>(from, row, rows, stride, n, b);
-  if (b.widest == 2) return add_rows<2>(from, row, rows, stride, n, b);
-  if (b.widest == 3) return add_rows<3>(from, row, rows, stride, n, b);
+  if (b.widest <= 1) return add_rows<1>(from, row, rows, stride, i, n, b);
+  if (b.widest == 2) return add_rows<2>(from, row, rows, stride, i, n, b);
+  if (b.widest == 3) return add_rows<3>(from, row, rows, stride, i, n, b);
   for (int64_t r = 0; r < rows; ++r) add_wide(from + row[r], stride, n, b);
 }
 
@@ -312,11 +363,18 @@ template <class T, class Element> class Gradient {
         buffers.edge[i] = upsample_first_owned(first + i, a_.factor[kWidth], a_.output.size[kWidth]);
         if (i > 0) buffers.widest = std::max(buffers.widest, buffers.edge[i] - buffers.edge[i - 1]);
       }
+      set_places(b.width, buffers);
     }
-    std::fill_n(buffers.sum, b.width, T{0});
     const Element* const box = source(b, depth, height, 0);
+    const int64_t done = buffers.in_pairs;
+#if HWY_TARGET != HWY_SCALAR
+    sum_pairs(box, depth, height, buffers.places, buffers.edge, done, buffers.sum);
+#endif
+    std::fill(buffers.sum + done, buffers.sum + b.width, T{0});
     int64_t rows[kRows], count = 0;
-    const auto add = [&] { add_rows(box, rows, std::exchange(count, 0), a_.output.stride[kWidth], b.width, buffers); };
+    const auto add = [&] {
+      add_rows(box, rows, std::exchange(count, 0), a_.output.stride[kWidth], done, b.width, buffers);
+    };
     for (int64_t z = 0; z < depth.count; ++z)
       for (int64_t y = 0; y < height.count; ++y) {
         rows[count++] = z * depth.stride + y * height.stride;
@@ -324,6 +382,15 @@ template <class T, class Element> class Gradient {
       }
     if (count > 0) add();
     store_run<T, Element>(buffers.sum, b.width, to);
+  }
+
+  // Places for as many elements as have all of their vectors' terms in the row.
+  void set_places(int64_t width, Buffers<T, Element>& buffers) const {
+    constexpr int64_t kLanes = Places<T>::kLanes;
+    int64_t& i = buffers.in_pairs = 0;
+    if (HWY_TARGET == HWY_SCALAR || a_.output.stride[kWidth] != 1 || buffers.widest != 2) return;
+    for (; i + kLanes <= width && buffers.edge[i] + Places<T>::kSpan <= a_.output.size[kWidth]; i += kLanes)
+      buffers.places[i / kLanes].set(buffers.edge + i);
   }
 
   const UpsampleNearest3dArgs& a_;
