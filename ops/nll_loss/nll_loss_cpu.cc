@@ -109,8 +109,12 @@ void NLLLossTotalCpu(const NLLLossTotalArgs& a, void* const* data) {
       sum_term_lists<2>(a.points.points(), [&](int64_t begin, int64_t n, double(*terms)[kTile]) {
         load_losses(a.classes, a.class_stride, a.points, 0, data[0], data[1], data[2], begin, n, terms[0], terms[1]);
       });
-  store_number(a.mean ? loss / weight : loss, a.classes.rounded, a.out, data[3]);
-  store_number(weight, a.classes.rounded, a.totalWeight, data[4]);
+  const auto store = [&](double v, DataType dtype, void* to) {
+    // What is rounded as it is stored need not be rounded before.
+    store_number(v, dtype == a.classes.rounded ? DataType::kDouble : a.classes.rounded, dtype, to);
+  };
+  store(a.mean ? loss / weight : loss, a.out, data[3]);
+  store(weight, a.totalWeight, data[4]);
 }
 
 }  // namespace HWY_NAMESPACE
