@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-# One test program: tests/**/*_test.cc and every operator's *_test.cc.  tests/*_test.py start it and the rest.
+# One test program: tests/**/*_test.cc with the vector code they test, and every operator's *_test.cc.  tests/*_test.py
+# start it and the rest.
 if(NOT DESCEND_TESTS)
   return()
 endif()
 find_package(GTest REQUIRED)
-file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.cc)
+file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*_test.cc tests/numerics/math_functions.cc)
 file(GLOB op_tests CONFIGURE_DEPENDS ops/*/*_test.cc)
 if(DESCEND_SANITIZE STREQUAL "thread")
   # Threads meet in the runtime, the backend and the executors: what only computes is left out, which halves the build.

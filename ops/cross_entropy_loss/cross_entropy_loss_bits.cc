@@ -4,12 +4,12 @@
 #include "aclnnop/aclnn_cross_entropy_loss_grad.h"
 #include "src/base/text.h"
 #include "tests/bits/bits.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/variable.h"
 
 namespace descend::test {
 namespace {
 
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
 constexpr int64_t kIgnored = 1;
 
 struct Case {

@@ -144,7 +144,7 @@ template <class Element> class Loss {
     for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
-        sums[i].below.add(sum_exponentials(tile[i], width, ExpBelow{scores[i].most}, scores[i].times));
+        sums[i].below.add(sum_exponentials(tile[i], width, scores[i].most, scores[i].times));
         if (a_.smoothing == 0) continue;
         distances(tile[i], column, width, scores[i].most, terms);
         sums[i].distance.add(sum_padded_tile(terms, width));
@@ -170,13 +170,20 @@ template <class Element> class Loss {
   template <class Keep> void run_short_rows(int64_t row, int64_t height, const Keep& keep) const {
     const int64_t classes = a_.labels.classes, n = height * classes;
     const Element* first = input_.at(row, 0);
-    HWY_ALIGN float x[kTile], high[kTile], low[kTile], most[kTile];
+    // Behind each is room for what is written and read past the last row.
+    HWY_ALIGN float x[kTile + kPair], of_row[kTile + kPair], low[kTile + kPair], terms[kTile + kPair];
+    HWY_ALIGN float most[kTile];
     HWY_ALIGN double others[kTile], log_sum[kTile];
+    load_run<float, Element>(first, n, x);
     for (int64_t i = 0; i < height; ++i) {
-      const Element* of_row = first + i * classes;
-      Scores scores;
-      scores.most = most[i] = largest(of_row, classes, scores.most) + 0.0f;
-      if (scores.is_number()) scores.below = sum_exponentials(of_row, classes, ExpBelow{most[i]}, scores.times);
+      most[i] = largest_of_few(x + i * classes, classes) + 0.0f;
+      spread(most[i], classes, of_row + i * classes);
+    }
+    run_inputs<float>(ExpBelow<Element>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
+                      Input<float>{of_row, -1});
+    for (int64_t i = 0; i < height; ++i) {
+      Scores scores{.most = most[i]};
+      scores.below = sum_few(terms + i * classes, classes, scores.times);
       others[i] = scores.others();
     }
     run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
@@ -184,11 +191,10 @@ template <class Element> class Loss {
       const Scores scores{.most = most[i]};
       const LogProb f = scores.log_prob(log_sum[i]);
       keep(row + i, finish(row + i, scores, log_sum[i]));
-      std::fill_n(high + i * classes, classes, f.high);
-      std::fill_n(low + i * classes, classes, f.low);
+      spread(f.high, classes, of_row + i * classes);
+      spread(f.low, classes, low + i * classes);
     }
-    load_run<float, Element>(first, n, x);
-    run_inputs<float>(LogProbs{}, n, x, std::make_index_sequence<3>(), Input<float>{x, -1}, Input<float>{high, -1},
+    run_inputs<float>(LogProbs{}, n, x, std::make_index_sequence<3>(), Input<float>{x, -1}, Input<float>{of_row, -1},
                       Input<float>{low, -1});
     store_run<float, Element>(x, n, log_prob_.at(row, 0));
   }
@@ -218,7 +224,7 @@ template <class Element> class Loss {
         double sum = 0;
         int64_t equal = 0;
         tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
-          sum = sum_exponentials(x, width, ExpBelow{scores.most}, equal);
+          sum = sum_exponentials(x, width, scores.most, equal);
         });
         times += equal;
         return sum;

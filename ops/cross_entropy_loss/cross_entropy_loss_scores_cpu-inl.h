@@ -24,33 +24,37 @@ namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(x - most) * 2^kLift, but 0 for the largest score itself, which `equal` counts, and below exp(kFloor).
+// exp(x - most) * 2^kLift, but 0 for the largest score itself, which is `is_most`, and below exp(kFloor).
 //
 // The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
-struct ExpBelow {
+template <class Element> struct ExpBelow {
   static constexpr int kLift = 100;
   static constexpr double kDrop = 0x1p-100;
   static constexpr float kFloor = -155;
-  float most;
 
-  template <class Element, class D, class V, class Count> HWY_INLINE V term(D d, V x, Count& equal) const {
+  template <class D, class V> static HWY_INLINE V term(D d, V x, V most, hn::Mask<D>& is_most) {
     V difference, k, p;
     if constexpr (std::is_same_v<Element, float>) {
       V low;
-      difference = two_sum(d, x, hn::Set(d, -most), low);
+      difference = two_sum(d, x, hn::Neg(most), low);
       p = quick_exp_parts(d, difference, low, k);
     } else {
       // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
-      difference = hn::Sub(x, hn::Set(d, most));
+      difference = hn::Sub(x, most);
       p = quick_exp_parts(d, difference, k);
     }
     const V power = formulas::power_of_two<kLift>(VectorMath<D>{d}, k);
-    const auto is_most = hn::Eq(x, hn::Set(d, most));
-    const hn::RebindToUnsigned<D> integer;
-    equal = hn::Sub(equal, hn::BitCast(integer, hn::VecFromMask(d, is_most)));
+    is_most = hn::Eq(x, most);
     const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
     return hn::IfThenZeroElse(none, mul_add(d, power, p, power));
+  }
+
+  // The same, each element with its row's largest score; -1 for the largest score itself.
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V most) const {
+    hn::Mask<D> is_most;
+    const V below = term(d, x, most, is_most);
+    return hn::IfThenElse(is_most, hn::Set(d, -1.0f), below);
   }
 };
 
@@ -122,9 +126,14 @@ template <int64_t width> HWY_INLINE double sum_columns(double* column) {
   return column[0];
 }
 
+// Counts the lanes of a mask.
+template <class D, class Count> HWY_INLINE void count_lanes(D d, hn::Mask<D> mask, Count& count) {
+  count = hn::Sub(count, hn::BitCast(hn::RebindToUnsigned<D>(), hn::VecFromMask(d, mask)));
+}
+
 // The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
 template <class Element>
-HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow f, int64_t& times) {
+HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float most, int64_t& times) {
   const hn::CappedTag<float, kColumns> d;
   const hn::Repartition<double, decltype(d)> wide;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -136,22 +145,74 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const ExpBelow
   }
   HWY_ALIGN double column[kColumns];
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
+  const auto term = [&](const Element* at) HWY_ATTR {
+    hn::Mask<decltype(d)> is_most;
+    const auto below = ExpBelow<Element>::term(d, load_as(d, at), hn::Set(d, most), is_most);
+    count_lanes(d, is_most, equal);
+    return below;
+  };
   for (int64_t j = 0; j < kColumns; j += lanes) {  // two terms at a time leave their constants in registers
     auto low = hn::Zero(wide), high = low;
     for (int64_t i = j; i < full; i += kPair) {
-      const auto first = f.template term<Element>(d, load_as(d, x + i), equal);
-      const auto second = f.template term<Element>(d, load_as(d, x + i + kColumns), equal);
+      const auto first = term(x + i), second = term(x + i + kColumns);
       add_lanes(d, hn::Add(first, second), low, high);
     }
     if (j < rest) {
-      auto sum = f.template term<Element>(d, load_as(d, last + j), equal);
-      if (j + kColumns < rest) sum = hn::Add(sum, f.template term<Element>(d, load_as(d, last + j + kColumns), equal));
+      auto sum = term(last + j);
+      if (j + kColumns < rest) sum = hn::Add(sum, term(last + j + kColumns));
       add_lanes(d, sum, low, high);
     }
     store_lanes(d, low, high, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  return sum_columns<kColumns / 2>(column) * ExpBelow::kDrop;
+  return sum_columns<kColumns / 2>(column) * ExpBelow<Element>::kDrop;
+}
+
+// The same of a row of n <= kPair, of terms that ExpBelow's operator() made.  Reads kPair of them.
+HWY_INLINE double sum_few(const float* terms, int64_t n, int64_t& times) {
+  const hn::CappedTag<float, kColumns> d;
+  const hn::Repartition<double, decltype(d)> wide;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  HWY_ALIGN double column[kColumns];
+  auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
+  const auto term = [&](int64_t i) HWY_ATTR {
+    const auto v = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), hn::LoadU(d, terms + i));
+    const auto is_most = hn::Lt(v, hn::Zero(d));
+    count_lanes(d, is_most, equal);
+    return hn::IfThenZeroElse(is_most, v);
+  };
+  for (int64_t j = 0; j < kColumns; j += lanes) {
+    auto low = hn::Zero(wide), high = low;
+    if (j < n) {
+      auto sum = term(j);
+      if (j + kColumns < n) sum = hn::Add(sum, term(j + kColumns));
+      add_lanes(d, sum, low, high);
+    }
+    store_lanes(d, low, high, column + j);
+  }
+  times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
+  return sum_columns<kColumns / 2>(column) * ExpBelow<float>::kDrop;
+}
+
+// The largest of n <= kPair scores, for rows of which a call each would be most of the work.
+HWY_INLINE float largest_of_few(const float* x, int64_t n) {
+  const hn::CappedTag<float, 4> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  float most = x[0];
+  if (n < lanes) {
+    for (int64_t i = 1; i < n; ++i) most = std::max(most, x[i]);
+    return most;
+  }
+  auto v = hn::LoadU(d, x + n - lanes);
+  for (int64_t i = 0; i + lanes < n; i += lanes) v = hn::Max(v, hn::LoadU(d, x + i));
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+}
+
+// Writes n <= kPair copies of v, and up to kPair in all.
+HWY_INLINE void spread(float v, int64_t n, float* to) {
+  const hn::CappedTag<float, 4> d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Set(d, v), d, to + i);
 }
 
 // log(1 + x) for x that is not negative.

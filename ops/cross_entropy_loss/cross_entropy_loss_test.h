@@ -7,13 +7,13 @@
 #include "aclnnop/aclnn_cross_entropy_loss_grad.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss.h"
 #include "tests/harness/call.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/samples.h"
 #include "tests/harness/tensor.h"
 #include "tests/harness/variable.h"
 
 namespace descend::test::cross_entropy_loss {
 
-inline const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
 inline const std::vector<const char*> kReductions{"none", "mean", "sum", nullptr};
 inline const double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::nan("");
 inline constexpr int64_t kIgnored = -100;

@@ -4,16 +4,10 @@
 #include "aclnnop/aclnn_elu_backward.h"
 #include "src/base/text.h"
 #include "tests/bits/bits.h"
+#include "tests/harness/dtypes.h"
 
 namespace descend::test {
 namespace {
-
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-const std::vector<DataType> kFloatsAndDouble{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
-                                             DataType::kDouble};
-const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                     DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                     DataType::kComplex128};
 
 struct Numbers {
   double alpha, scale, inputScale;

@@ -7,19 +7,12 @@
 #include "aclnnop/aclnn_elu.h"
 #include "aclnnop/aclnn_elu_backward.h"
 #include "tests/harness/call.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/samples.h"
 #include "tests/harness/tensor.h"
 
 namespace descend::test {
 namespace {
-
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-const std::vector<DataType> kFloatsAndDouble{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
-                                             DataType::kDouble};
-// Everything a floating dtype converts to.
-const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                     DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                     DataType::kComplex128};
 
 struct Numbers {
   double alpha, scale, inputScale;

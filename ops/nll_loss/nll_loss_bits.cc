@@ -6,15 +6,11 @@
 #include "aclnnop/aclnn_nll_loss_backward.h"
 #include "src/base/text.h"
 #include "tests/bits/bits.h"
+#include "tests/harness/dtypes.h"
 
 namespace descend::test {
 namespace {
 
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-const std::vector<DataType> kTargets{DataType::kInt64, DataType::kInt32, DataType::kUint8};
-const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                     DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                     DataType::kComplex128};
 constexpr int64_t kNone = 0, kMean = 1, kSum = 2, kIgnored = 2;
 // One class, planes that fill no vector, several tiles; few classes and more than a table has.
 const std::vector<Sizes> kShapes{{2, 3, 5, 7}, {1, 4, 16, 40}, {2, 600, 3, 3}, {3, 1, 9, 7}, {1, 2, 23, 67}, {7},

@@ -36,16 +36,16 @@ struct Counts {
 template <class Bits> class Weights {
  public:
   Weights(const NLLClasses& classes, const void* weight)
-      : all_(classes.weight), first_(static_cast<const Bits*>(weight)), line_(all_.contiguous(0)) {}
-  HWY_INLINE const Bits* at(int64_t c) const { return first_ + (HWY_LIKELY(line_) ? c : offset(c)); }
+      : all_(&classes.weight), first_(static_cast<const Bits*>(weight)), line_(all_->contiguous(0)) {}
+  HWY_INLINE const Bits* at(int64_t c) const { return first_ + (HWY_LIKELY(line_) ? c : offset(*all_, c)); }
 
  private:
-  HWY_NOINLINE int64_t offset(int64_t c) const {
+  HWY_NOINLINE static int64_t offset(const Iteration<1>& all, int64_t c) {
     int64_t at = 0;
-    for_each_run(all_, 0, c, 1, [&](int64_t element, int64_t, int64_t) { at = element; });
+    for_each_run(all, 0, c, 1, [&](int64_t element, int64_t, int64_t) { at = element; });
     return at;
   }
-  const Iteration<1>& all_;
+  const Iteration<1>* all_;
   const Bits* first_;
   bool line_;
 };

@@ -17,37 +17,53 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kInCache = 1 << 17;  // positions whose lines of memory the caches may hold
 inline constexpr int64_t kAhead = 64;         // positions whose elements are asked for before they are needed
 
-// The weights and the elements of self of positions [first, first + n): 0 and -0 where a position counts for nothing,
-// so that its loss is 0.  target and self are operands k and k + 1 of the points.
+// Positions of one row: their targets, and their elements of class 0, so many elements apart.
+template <class Target, class Element> struct Row {
+  const Target* target;
+  const Element* self;
+  int64_t target_step, self_step, count;
+};
+
+// The weights and the elements of self of those positions: 0 and -0 where one counts for nothing, so that its loss is
+// 0.
 //
-// Products are of Factors, which hold all classes and their stride: of 32 bits they are much faster.
+// On its own, so that all it needs is in registers: most of the time goes by waiting for memory, the less the fewer
+// instructions lie between two positions.  For the same reason products are of Factors, which hold all classes and
+// their stride: of 32 bits they are much faster.
+template <bool ask_ahead, class Target, class Factor, class Element, class To>
+HWY_NOINLINE void pick_row(const Row<Target, Element> row, const Counts counts, const Weights<Element> weight_of,
+                           const Factor stride, const Element minus_zero, To* weights, To* x) {
+  const Target* target = row.target;
+  const Element* self = row.self;
+  for (int64_t i = 0; i < row.count; ++i, target += row.target_step, self += row.self_step) {
+    if (ask_ahead && i + kAhead < row.count) {  // nothing but the target says where the elements are
+      const int64_t c = static_cast<int64_t>(target[kAhead * row.target_step]);
+      if (counts(c)) __builtin_prefetch(self + kAhead * row.self_step + int64_t{static_cast<Factor>(c)} * stride);
+    }
+    const int64_t c = static_cast<int64_t>(*target);
+    if (HWY_LIKELY(counts(c))) {
+      x[i] = static_cast<To>(self[int64_t{static_cast<Factor>(c)} * stride]);
+      weights[i] = static_cast<To>(*weight_of.at(c));
+    } else {
+      x[i] = static_cast<To>(minus_zero);
+      weights[i] = To{0};
+    }
+  }
+}
+
+// The same of positions [first, first + n); target and self are operands k and k + 1 of the points.
 template <class Target, class Factor, class Element, int N, class To>
 void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& points, int k, const void* target,
           const void* self, const void* weight, int64_t first, int64_t n, Element minus_zero, To* weights, To* x) {
-  const Counts counts(classes);
-  const Weights<Element> weight_of(classes, weight);
-  const int64_t target_step = innermost_stride(points, k), self_step = innermost_stride(points, k + 1);
-  const Factor stride = static_cast<Factor>(class_stride);
-  const bool far = points.points() > kInCache;
-  int64_t done = 0;
+  const auto picks = points.points() > kInCache ? pick_row<true, Target, Factor, Element, To>
+                                                : pick_row<false, Target, Factor, Element, To>;
   for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
-    const Target* const targets = static_cast<const Target*>(target) + element[k];
-    const Element* const row = static_cast<const Element*>(self) + element[k + 1];
-    const auto at = [=](int64_t i, int64_t c) {
-      return row + (i * self_step + int64_t{static_cast<Factor>(c)} * stride);
-    };
-    To *const to_x = x + done, *const to_weights = weights + done;
-    for (int64_t i = 0; i < count; ++i) {
-      if (far && i + kAhead < count) {  // nothing but the target says where the elements are
-        const int64_t c = static_cast<int64_t>(targets[(i + kAhead) * target_step]);
-        if (counts(c)) __builtin_prefetch(at(i + kAhead, c));
-      }
-      const int64_t c = static_cast<int64_t>(targets[i * target_step]);
-      const bool is_class = counts(c);
-      to_x[i] = static_cast<To>(is_class ? *at(i, c) : minus_zero);
-      to_weights[i] = is_class ? static_cast<To>(*weight_of.at(c)) : To{0};
-    }
-    done += count;
+    const Row<Target, Element> row{static_cast<const Target*>(target) + element[k],
+                                   static_cast<const Element*>(self) + element[k + 1], innermost_stride(points, k),
+                                   innermost_stride(points, k + 1), count};
+    picks(row, Counts(classes), Weights<Element>(classes, weight), static_cast<Factor>(class_stride), minus_zero,
+          weights, x);
+    weights += count, x += count;
   });
 }
 
@@ -93,8 +109,12 @@ void NLLLossTotalCpu(const NLLLossTotalArgs& a, void* const* data) {
       sum_term_lists<2>(a.points.points(), [&](int64_t begin, int64_t n, double(*terms)[kTile]) {
         load_losses(a.classes, a.class_stride, a.points, 0, data[0], data[1], data[2], begin, n, terms[0], terms[1]);
       });
-  store_number(a.mean ? loss / weight : loss, a.classes.rounded, a.out, data[3]);
-  store_number(weight, a.classes.rounded, a.totalWeight, data[4]);
+  const auto store = [&](double v, DataType dtype, void* to) {
+    // What is rounded as it is stored need not be rounded before.
+    store_number(v, dtype == a.classes.rounded ? DataType::kDouble : a.classes.rounded, dtype, to);
+  };
+  store(a.mean ? loss / weight : loss, a.out, data[3]);
+  store(weight, a.totalWeight, data[4]);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -10,17 +10,12 @@
 #include "aclnnop/aclnn_nll_loss_backward.h"
 #include "ops/nll_loss/nll_loss.h"
 #include "tests/harness/call.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/samples.h"
 #include "tests/harness/tensor.h"
 
 namespace descend::test::nll_loss {
 
-inline const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-inline const std::vector<DataType> kTargets{DataType::kInt64, DataType::kInt32, DataType::kUint8};
-// Everything a floating dtype converts to.
-inline const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                            DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                            DataType::kComplex128};
 inline constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
 inline constexpr int64_t kLeast = std::numeric_limits<int64_t>::min(), kMost = std::numeric_limits<int64_t>::max();
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();

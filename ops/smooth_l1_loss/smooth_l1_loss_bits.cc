@@ -4,14 +4,11 @@
 #include "aclnnop/aclnn_smooth_l1_loss_backward.h"
 #include "src/base/text.h"
 #include "tests/bits/bits.h"
+#include "tests/harness/dtypes.h"
 
 namespace descend::test {
 namespace {
 
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                     DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                     DataType::kComplex128};
 constexpr int64_t kNone = 0, kMean = 1, kSum = 2;
 // Usual ones, and some that leave the quick way.
 const std::vector<float> kBetas{1, 0.11f, 30, 0, 1e-30f, 1e30f};

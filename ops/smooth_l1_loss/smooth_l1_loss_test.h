@@ -7,16 +7,12 @@
 #include "aclnnop/aclnn_smooth_l1_loss_backward.h"
 #include "ops/smooth_l1_loss/smooth_l1_loss.h"
 #include "tests/harness/call.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/samples.h"
 #include "tests/harness/tensor.h"
 
 namespace descend::test::smooth_l1_loss {
 
-inline const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16};
-// Everything a floating dtype converts to.
-inline const std::vector<DataType> kOutputs{DataType::kFloat,     DataType::kFloat16,   DataType::kBfloat16,
-                                            DataType::kDouble,    DataType::kComplex32, DataType::kComplex64,
-                                            DataType::kComplex128};
 inline const float kInfinity = std::numeric_limits<float>::infinity();
 // None, one that no difference is below, usual ones, no short binary fraction, above every half, larger than anything.
 inline const std::vector<float> kBetas{0, 0x1p-149f, 0.3f, 1, 4, 1e30f, kInfinity};

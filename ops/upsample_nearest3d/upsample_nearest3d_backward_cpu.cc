@@ -7,6 +7,8 @@
 #define HWY_TARGET_INCLUDE "ops/upsample_nearest3d/upsample_nearest3d_backward_cpu.cc"
 #include <hwy/foreach_target.h>
 
+#include <utility>
+
 #include "ops/upsample_nearest3d/upsample_nearest3d_cpu-inl.h"
 #include "src/loops/convert_cpu-inl.h"
 
@@ -77,12 +79,14 @@ HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height,
 #if HWY_TARGET != HWY_SVE_256  // where Highway 1.0.3's ConcatEven and ConcatOdd take any vector for a full one
   i = sum_neighbour_vectors<k>(hn::CappedTag<T, 16 / sizeof(T)>(), from, depth, height, i, n, to);
 #endif
+  const hn::CappedTag<T, 1> one;  // loads a half type faster than a scalar does
   for (; i < n; ++i) {
-    T sum = 0;
+    auto sum = hn::Zero(one);
     for (int64_t z = 0; z < depth.count; ++z)
       for (int64_t y = 0; y < height.count; ++y)
-        for (int j = 0; j < k; ++j) sum += widen<T>(from[z * depth.stride + y * height.stride + k * i + j]);
-    to[i] = narrow<Element>(sum);
+        for (int j = 0; j < k; ++j)
+          sum = hn::Add(sum, load_as(one, from + z * depth.stride + y * height.stride + k * i + j));
+    store_as(sum, one, to + i);
   }
 }
 
@@ -132,59 +136,125 @@ HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, O
   }
 }
 
+// How vectors of sums find their terms where a box has one or two: in the two vectors that begin with the first sum's
+// first term.  Of each sum's first and second term, the bytes of it in the one vector and in the other; Highway answers
+// 0 for bytes that are in neither.
+template <class T> struct Places {
+  static constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kSpan = 2 * kLanes;
+  HWY_ALIGN uint8_t byte[2][2][16];
+
+  // Of sums whose terms are [edge[i], edge[i + 1]).
+  void set(const int64_t* edge) {
+    for (int64_t j = 0; j < 2; ++j)
+      for (int64_t vector = 0; vector < 2; ++vector)
+        for (int64_t i = 0; i < 16; ++i) {
+          const int64_t lane = i / static_cast<int64_t>(sizeof(T)), term = edge[lane] + j;
+          const int64_t at = term - edge[0] - vector * kLanes;
+          const bool there = term < edge[lane + 1] && 0 <= at && at < kLanes;
+          byte[j][vector][i] = there ? static_cast<uint8_t>(at * sizeof(T) + i % sizeof(T)) : 0x80;
+        }
+  }
+};
+
+#if HWY_TARGET != HWY_SCALAR
+// The sums of a vector's boxes; from is where the first one's terms begin.
+template <class T, class Element>
+HWY_INLINE void sum_places(const Element* from, Owned depth, Owned height, const Places<T>& places, T* sum) {
+  const hn::Full128<T> d;
+  const hn::Full128<uint8_t> bytes;
+  const auto first_a = hn::Load(bytes, places.byte[0][0]), first_b = hn::Load(bytes, places.byte[0][1]);
+  const auto second_a = hn::Load(bytes, places.byte[1][0]), second_b = hn::Load(bytes, places.byte[1][1]);
+  auto s = hn::Zero(d);
+  for (int64_t z = 0; z < depth.count; ++z)
+    for (int64_t y = 0; y < height.count; ++y) {
+      const Element* at = from + z * depth.stride + y * height.stride;
+      const auto a = hn::BitCast(bytes, load_as(d, at)), b = hn::BitCast(bytes, load_as(d, at + Places<T>::kLanes));
+      const auto first = hn::Or(hn::TableLookupBytesOr0(a, first_a), hn::TableLookupBytesOr0(b, first_b));
+      const auto second = hn::Or(hn::TableLookupBytesOr0(a, second_a), hn::TableLookupBytesOr0(b, second_b));
+      s = hn::Add(hn::Add(s, hn::BitCast(d, first)), hn::BitCast(d, second));
+    }
+  hn::Store(s, d, sum);
+}
+// The first n sums of a row, n a multiple of the vector's.
+template <class T, class Element>
+HWY_NOINLINE void sum_pairs(const Element* row, Owned depth, Owned height, const Places<T>* places, const int64_t* edge,
+                            int64_t n, T* sum) {
+  for (int64_t i = 0; i < n; i += Places<T>::kLanes)
+    sum_places(row + edge[i], depth, height, places[i / Places<T>::kLanes], sum + i);
+}
+#endif
+
+inline constexpr int64_t kRows = 8;  // of gradOut, that are added at a time
+
 // What a thread works in.
 template <class T, class Element> struct Buffers {
   int64_t table_first = -1, table_width = 0;
   int64_t widest = 0;       // box of the row
   int64_t edge[kTile + 1];  // element i of the row owns [edge[i], edge[i + 1]) of gradOut's width
+  int64_t in_pairs = 0;     // the first elements, whose terms are found by these
+  Places<T> places[kTile / Places<T>::kLanes];
   HWY_ALIGN T sum[kTile];
-  HWY_ALIGN T terms[kTile];
+  HWY_ALIGN T terms[kRows][kTile];
   HWY_ALIGN Element raw[kTile];  // terms before they are converted, results before they are scattered
 
-  // Terms [first, first + count) of a row, at most kTile.
-  const T* load(const Element* row, int64_t stride, int64_t first, int64_t count) {
+  // Terms [first, first + count) of a row, at most kTile: where they are, or in `to`.
+  const T* load(const Element* row, int64_t stride, int64_t first, int64_t count, T* to) {
     const Element* source = row + first * stride;
     if (stride != 1) {
       gather(axes_of(1, &count, &stride), sizeof(Element), source, raw);
       source = raw;
     }
     if constexpr (std::is_same_v<T, Element>) {
-      return source;
-    } else {
-      load_run<T, Element>(source, count, terms);
-      return terms;
+      if (stride == 1) return source;
     }
+    load_run<T, Element>(source, count, to);
+    return to;
   }
 };
 
-// Adds the terms of a row whose boxes have `most` terms at most, without a branch on how many: what is not there is
+// Adds to sum[k] the terms edge[k] to edge[k + 1] of some rows, of each `most` at most: terms[0] is the first row's
+// term edge[0], and the others lie so far from it.  There is no branch on how many there are: what is not there is
 // added as 0, which changes no sum, for none is -0.
+template <int most, class T>
+HWY_NOINLINE void add_narrow(const T* terms, const int64_t* distance, int64_t rows, const int64_t* edge, int64_t n,
+                             T* sum) {
+  static constexpr T kNone = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    const int64_t begin = edge[k] - edge[0], count = edge[k + 1] - edge[k];
+    const T* at[most];
+    int64_t advance[most];
+    for (int j = 0; j < most; ++j) {
+      at[j] = j < count ? terms + begin + j : &kNone;
+      advance[j] = j < count ? -1 : 0;
+    }
+    T s = sum[k];
+    for (int64_t r = 0; r < rows; ++r)
+      for (int j = 0; j < most; ++j) s += at[j][distance[r] & advance[j]];
+    sum[k] = s;
+  }
+}
 template <int most, class T, class Element>
-HWY_NOINLINE void add_narrow(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t i, int64_t n,
+              Buffers<T, Element>& b) {
   constexpr int64_t kStep = kTile / most;
-  for (int64_t i = 0; i < n; i += kStep) {
+  for (; i < n; i += kStep) {
     const int64_t end = std::min(i + kStep, n), first = b.edge[i], count = b.edge[end] - first;
     if (count == 0) continue;
-    const T* const terms = b.load(row, stride, first, count);
-    for (int64_t k = i; k < end; ++k) {
-      const int64_t begin = b.edge[k] - first, stop = b.edge[k + 1] - first;
-      T sum = b.sum[k];
-      for (int j = 0; j < most; ++j) {
-        const T term = terms[std::min(begin + j, count - 1)];
-        sum += begin + j < stop ? term : T{0};
-      }
-      b.sum[k] = sum;
-    }
+    const T* const terms = b.load(from + row[0], stride, first, count, b.terms[0]);
+    int64_t distance[kRows] = {0};
+    for (int64_t r = 1; r < rows; ++r) distance[r] = b.load(from + row[r], stride, first, count, b.terms[r]) - terms;
+    add_narrow<most>(terms, distance, rows, b.edge + i, end - i, b.sum + i);
   }
 }
 
-// The same for boxes of any width.
+// Of one row, with boxes of any width.
 template <class T, class Element>
 HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
   int64_t i = 0;
   for (int64_t first = b.edge[0]; first < b.edge[n]; first += kTile) {
     const int64_t count = std::min(kTile, b.edge[n] - first);
-    const T* const terms = b.load(row, stride, first, count);
+    const T* const terms = b.load(row, stride, first, count, b.terms[0]);
     for (int64_t j = 0; j < count; ++i) {
       const int64_t stop = std::min(b.edge[i + 1] - first, count);
       T sum = b.sum[i];
@@ -195,11 +265,14 @@ HWY_NOINLINE void add_wide(const Element* row, int64_t stride, int64_t n, Buffer
   }
 }
 
-template <class T, class Element> void add_row(const Element* row, int64_t stride, int64_t n, Buffers<T, Element>& b) {
-  if (b.widest <= 1) return add_narrow<1>(row, stride, n, b);
-  if (b.widest == 2) return add_narrow<2>(row, stride, n, b);
-  if (b.widest == 3) return add_narrow<3>(row, stride, n, b);
-  add_wide(row, stride, n, b);
+// Adds to sums [i, n) the terms of rows that lie row[r] after `from`.
+template <class T, class Element>
+void add_rows(const Element* from, const int64_t* row, int64_t rows, int64_t stride, int64_t i, int64_t n,
+              Buffers<T, Element>& b) {
+  if (b.widest <= 1) return add_rows<1>(from, row, rows, stride, i, n, b);
+  if (b.widest == 2) return add_rows<2>(from, row, rows, stride, i, n, b);
+  if (b.widest == 3) return add_rows<3>(from, row, rows, stride, i, n, b);
+  for (int64_t r = 0; r < rows; ++r) add_wide(from + row[r], stride, n, b);
 }
 
 template <class T, class Element> class Gradient {
@@ -217,19 +290,26 @@ template <class T, class Element> class Gradient {
     blocks.in_parallel(upsample_larger(a_), [&](int64_t begin, int64_t end) {
       Buffers<T, Element> buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
-        for (UpsampleBlock one = block; one.height > 0; --one.height, ++one.first[kHeight])
-          along_channels ? sum_along_channels(one, buffers) : row(one, step, buffers);
+        const Owned depth = owned(kDepth, block.first[kDepth]);
+        int64_t next = first_owned(kHeight, block.first[kHeight]);
+        for (UpsampleBlock one = block; one.height > 0; --one.height) {
+          const int64_t first = std::exchange(next, first_owned(kHeight, one.first[kHeight] + 1));
+          const Owned height = between(kHeight, first, next);
+          along_channels ? sum_along_channels(one, depth, height, buffers) : row(one, depth, height, step, buffers);
+          ++one.first[kHeight];
+        }
       });
     });
   }
 
  private:
-  Owned owned(int axis, int64_t i) const {
-    const int64_t outputs = a_.output.size[axis];
-    const int64_t first = upsample_first_owned(i, a_.factor[axis], outputs);
-    const int64_t count = upsample_first_owned(i + 1, a_.factor[axis], outputs) - first;
-    return {count > 0 ? first : 0, count, a_.output.stride[axis]};  // nothing may begin behind the last
+  int64_t first_owned(int axis, int64_t i) const {
+    return upsample_first_owned(i, a_.factor[axis], a_.output.size[axis]);
   }
+  Owned between(int axis, int64_t first, int64_t end) const {
+    return {end > first ? first : 0, end - first, a_.output.stride[axis]};  // nothing may begin behind the last
+  }
+  Owned owned(int axis, int64_t i) const { return between(axis, first_owned(axis, i), first_owned(axis, i + 1)); }
   // How many neighbours each element of a row sums: 1, 2 or 4 where it is the same number for all, otherwise 0.
   int neighbours() const {
     const float factor = a_.factor[kWidth];
@@ -246,8 +326,8 @@ template <class T, class Element> class Gradient {
                                  b.first[kWidth]);
   }
 
-  void sum_along_channels(const UpsampleBlock& b, Buffers<T, Element>& buffers) const {
-    const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
+  void sum_along_channels(const UpsampleBlock& b, const Owned& depth, const Owned& height,
+                          Buffers<T, Element>& buffers) const {
     const bool direct = a_.input.stride[kChannel] == 1;
     Element* const to = target(b);
     for (int64_t w = 0; w < b.width; ++w) {
@@ -260,8 +340,8 @@ template <class T, class Element> class Gradient {
     scatter(axes_of(2, extent, stride), sizeof(Element), buffers.raw, to);
   }
 
-  void row(const UpsampleBlock& b, int step, Buffers<T, Element>& buffers) const {
-    const Owned depth = owned(kDepth, b.first[kDepth]), height = owned(kHeight, b.first[kHeight]);
+  void row(const UpsampleBlock& b, const Owned& depth, const Owned& height, int step,
+           Buffers<T, Element>& buffers) const {
     const int64_t stride = a_.input.stride[kWidth];
     const bool direct = stride == 1;
     Element* const to = target(b);
@@ -289,13 +369,34 @@ template <class T, class Element> class Gradient {
         buffers.edge[i] = upsample_first_owned(first + i, a_.factor[kWidth], a_.output.size[kWidth]);
         if (i > 0) buffers.widest = std::max(buffers.widest, buffers.edge[i] - buffers.edge[i - 1]);
       }
+      set_places(b.width, buffers);
     }
-    std::fill_n(buffers.sum, b.width, T{0});
     const Element* const box = source(b, depth, height, 0);
+    const int64_t done = buffers.in_pairs;
+#if HWY_TARGET != HWY_SCALAR
+    sum_pairs(box, depth, height, buffers.places, buffers.edge, done, buffers.sum);
+#endif
+    std::fill(buffers.sum + done, buffers.sum + b.width, T{0});
+    int64_t rows[kRows], count = 0;
+    const auto add = [&] {
+      add_rows(box, rows, std::exchange(count, 0), a_.output.stride[kWidth], done, b.width, buffers);
+    };
     for (int64_t z = 0; z < depth.count; ++z)
-      for (int64_t y = 0; y < height.count; ++y)
-        add_row(box + z * depth.stride + y * height.stride, a_.output.stride[kWidth], b.width, buffers);
+      for (int64_t y = 0; y < height.count; ++y) {
+        rows[count++] = z * depth.stride + y * height.stride;
+        if (count == kRows) add();
+      }
+    if (count > 0) add();
     store_run<T, Element>(buffers.sum, b.width, to);
+  }
+
+  // Places for as many elements as have all of their vectors' terms in the row.
+  void set_places(int64_t width, Buffers<T, Element>& buffers) const {
+    constexpr int64_t kLanes = Places<T>::kLanes;
+    int64_t& i = buffers.in_pairs = 0;
+    if (HWY_TARGET == HWY_SCALAR || a_.output.stride[kWidth] != 1 || buffers.widest != 2) return;
+    for (; i + kLanes <= width && buffers.edge[i] + Places<T>::kSpan <= a_.output.size[kWidth]; i += kLanes)
+      buffers.places[i / kLanes].set(buffers.edge + i);
   }
 
   const UpsampleNearest3dArgs& a_;

@@ -6,11 +6,10 @@
 #include "aclnnop/aclnn_upsample_nearest_3d_backward.h"
 #include "src/base/text.h"
 #include "tests/bits/bits.h"
+#include "tests/harness/dtypes.h"
 
 namespace descend::test {
 namespace {
-
-const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16, DataType::kDouble};
 
 // Sizes of the input as N, C, D, H, W, of the output as D, H, W.
 struct Case {
@@ -51,7 +50,7 @@ void backward(BitCall& call, const Case& c, DataType dtype, aclFormat format, Wa
 }
 
 [[maybe_unused]] const bool added = add_bits("upsample_nearest3d", [](Bits& bits) {
-  for (DataType t : kFloats)
+  for (DataType t : kFloatsAndDouble)
     for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC})
       for (const Case& c : kCases) {
         std::string words = cat(label(t, c.in), " to ", describe(Dims(c.out.data(), 3)));

@@ -96,7 +96,7 @@ TEST_F(UpsampleNearest3dOperators, gradient_is_the_slope_of_the_upsampling) {
 }
 
 TEST_F(UpsampleNearest3dOperators, gradient_of_a_constant_counts_the_boxes) {
-  for (DataType dtype : kFloats) {
+  for (DataType dtype : kFloatsAndDouble) {
     const Case c{{2, 3, 2, 4, 8}, {6, 8, 32}};
     Volume gradOut(dtype, c.out_sizes()), gradInput(dtype, c.in);
     gradOut.fill({0.5});
@@ -108,7 +108,7 @@ TEST_F(UpsampleNearest3dOperators, gradient_of_a_constant_counts_the_boxes) {
 }
 
 TEST_F(UpsampleNearest3dOperators, payloads_of_nan_survive_the_upsampling) {
-  for (DataType dtype : kFloats)
+  for (DataType dtype : kFloatsAndDouble)
     for (int64_t factor : {1, 2, 3, 4})
       for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC}) {
         const Sizes in{1, 4, 1, 1, 64}, to{1, 4, 1, 1, 64 * factor};

@@ -9,7 +9,7 @@ namespace {
 TEST_F(UpsampleNearest3dOperators, an_output_in_the_place_of_the_input_reads_it_first) {
   // The same sizes, but scales that move elements: no element is read before its place is written.
   const std::vector<double> values = random_values(400, 12);
-  for (DataType dtype : kFloats) {
+  for (DataType dtype : kFloatsAndDouble) {
     const Case c{{1, 2, 3, 4, 9}, {3, 4, 9}, {0.5, 2, 0.4}};
     for (bool up : {false, true}) {
       Volume separate(dtype, c.in), result(dtype, c.in), over(dtype, c.in);

@@ -8,7 +8,7 @@ namespace {
 
 TEST_F(UpsampleNearest3dOperators, gradient_agrees_for_all_dtypes_formats_and_sizes) {
   const std::vector<double> values = random_values(211, 1);
-  for (DataType dtype : kFloats)
+  for (DataType dtype : kFloatsAndDouble)
     for (const Case& c : kCases)
       for (aclFormat in : kFormats)
         for (aclFormat out : kFormats) check_backward(dtype, c, {in, out}, values);
@@ -20,11 +20,12 @@ TEST_F(UpsampleNearest3dOperators, gradient_agrees_for_all_layouts) {
   for (const Case& c : kCases)
     for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC})
       for (Layout in : output_layouts())
-        for (Layout out : all_layouts()) check_backward(kFloats[next++ % 4], c, {format, format, in, out}, values);
+        for (Layout out : all_layouts())
+          check_backward(kFloatsAndDouble[next++ % 4], c, {format, format, in, out}, values);
 }
 
 TEST_F(UpsampleNearest3dOperators, values_agree_for_all_dtypes_formats_and_sizes) {
-  for (DataType dtype : kFloats)
+  for (DataType dtype : kFloatsAndDouble)
     for (const Case& c : kCases)
       for (aclFormat format : kFormats) check_forward(dtype, c, format, Layout::kContiguous, Layout::kContiguous);
 }
@@ -34,7 +35,7 @@ TEST_F(UpsampleNearest3dOperators, values_agree_for_all_layouts) {
   for (const Case& c : kCases)
     for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC})
       for (Layout in : all_layouts())
-        for (Layout out : output_layouts()) check_forward(kFloats[next++ % 4], c, format, in, out);
+        for (Layout out : output_layouts()) check_forward(kFloatsAndDouble[next++ % 4], c, format, in, out);
 }
 
 TEST_F(UpsampleNearest3dOperators, lengths_around_vectors_and_tiles) {
@@ -42,7 +43,7 @@ TEST_F(UpsampleNearest3dOperators, lengths_around_vectors_and_tiles) {
   size_t next = 0;
   for (int64_t length : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 255, 256, 257, 511, 512, 513})
     for (int64_t factor : {1, 2, 3, 4, 5}) {
-      const DataType dtype = kFloats[next++ % 4];
+      const DataType dtype = kFloatsAndDouble[next++ % 4];
       const Case wide{{1, 1, 1, 2, length}, {1, 3, length * factor}};
       check_backward(dtype, wide, {}, values);
       check_forward(dtype, wide, ACL_FORMAT_ND, Layout::kContiguous, Layout::kContiguous);
@@ -55,7 +56,7 @@ TEST_F(UpsampleNearest3dOperators, lengths_around_vectors_and_tiles) {
 TEST_F(UpsampleNearest3dOperators, outputs_longer_or_shorter_than_a_whole_factor) {
   // The vector paths are for rows whose boxes all have one size: one element more or less must leave them.
   const std::vector<double> values = random_values(1009, 4);
-  for (DataType dtype : kFloats)
+  for (DataType dtype : kFloatsAndDouble)
     for (double scale : {1, 2, 4})
       for (int64_t difference : {-3, -1, 0, 1, 5}) {
         const Case c{{1, 2, 2, 2, 21}, {2, 2, 21 * static_cast<int64_t>(scale) + difference}, {1, 1, scale}};
@@ -79,7 +80,7 @@ TEST_F(UpsampleNearest3dOperators, scales_that_do_not_match_the_sizes) {
   for (const Scales& scales : all)
     for (Case c : {kCases[2], kCases[3], kCases[6], kCases[7], kCases[8]}) {
       c.scales = scales;
-      const DataType dtype = kFloats[next++ % 4];
+      const DataType dtype = kFloatsAndDouble[next++ % 4];
       for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC}) {
         check_backward(dtype, c, {format, format}, values);
         check_forward(dtype, c, format, Layout::kContiguous, Layout::kContiguous);
@@ -88,7 +89,7 @@ TEST_F(UpsampleNearest3dOperators, scales_that_do_not_match_the_sizes) {
 }
 
 TEST_F(UpsampleNearest3dOperators, infinities_nan_and_the_ends_of_the_range_are_added_as_floats_are) {
-  for (DataType dtype : kFloats)
+  for (DataType dtype : kFloatsAndDouble)
     for (const Case& c : kCases)
       for (aclFormat format : {ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC})
         check_backward(dtype, c, {format, format}, landmarks(dtype, {0.1, -0.1, 3, 1e-3}), false);

@@ -8,13 +8,12 @@
 #include "aclnnop/aclnn_upsample_nearest_3d_backward.h"
 #include "ops/upsample_nearest3d/upsample_nearest3d.h"
 #include "tests/harness/call.h"
+#include "tests/harness/dtypes.h"
 #include "tests/harness/samples.h"
 #include "tests/harness/tensor.h"
 
 namespace descend::test::upsample_nearest3d {
 
-inline const std::vector<DataType> kFloats{DataType::kFloat, DataType::kFloat16, DataType::kBfloat16,
-                                           DataType::kDouble};
 // ND, NCDHW and an unrelated one all mean (N, C, D, H, W).
 inline const std::vector<aclFormat> kFormats{ACL_FORMAT_NCDHW, ACL_FORMAT_NDHWC, ACL_FORMAT_ND};
 inline const double kInfinity = std::numeric_limits<double>::infinity();

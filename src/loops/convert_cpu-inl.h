@@ -23,6 +23,7 @@
 
 #include "src/base/dtype.h"
 #include "src/base/round_to_odd.h"
+#include "src/loops/store_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
@@ -106,6 +107,7 @@ template <class D, class Element> HWY_INLINE void store_two(VectorOf<D> a, Vecto
     return;
   }
 #endif
+  if constexpr (std::is_same_v<hn::TFromD<D>, Element>) return store_pair(a, b, d, to);
   store_as(a, d, to);
   store_as(b, d, to + hn::Lanes(d));
 }

@@ -17,8 +17,9 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // Stores two vectors next to each other.  Arm has one instruction for both, and a Neoverse N1 that gets lines in such
-// pieces writes them without reading them first: 77 GB/s instead of 43.  Compilers use it where both addresses have one
-// base, which is why they may not see here where the base comes from.
+// pieces writes them without reading them first: its two cores fill memory with 77 GB/s, as memset does, and with 43 to
+// 48 by stores of one vector or of four.  Compilers use it where both addresses have one base, which is why they may
+// not see here where the base comes from.
 template <class D> HWY_INLINE void store_pair(hn::Vec<D> a, hn::Vec<D> b, D d, hn::TFromD<D>* to) {
 #if HWY_ARCH_ARM_A64
   asm("" : "+r"(to));

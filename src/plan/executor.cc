@@ -1,34 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "src/plan/executor.h"
 
+#include "src/base/of_thread.h"
+
 namespace descend {
 namespace {
 
-// Both outlive the owner.
-thread_local Plan* spare = nullptr;
-thread_local bool ended = false;
-
-struct SpareOwner {
-  ~SpareOwner() {
-    if (spare) plans().recycle(std::exchange(spare, nullptr));
-    ended = true;
-  }
-};
+void recycle(Plan* plan) { plans().recycle(plan); }
+using Spare = OfThread<Plan, recycle>;
 
 }  // namespace
 
 Plan* new_plan() noexcept {
+  Plan* const spare = Spare::take();
   if (!spare) return plans().make();
   plans().revive(spare);
-  return std::exchange(spare, nullptr);
+  return spare;
 }
 
 void give_back(Plan* retired) noexcept {
-  if (spare || ended) return plans().recycle(retired);
-  static thread_local SpareOwner owner;
-  retired->repeatable.store(false, std::memory_order_relaxed);
-  retired->moved.store(false, std::memory_order_relaxed);
-  spare = retired;
+  if (Spare::get() || !Spare::put(retired)) plans().recycle(retired);
 }
 
 PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
@@ -46,15 +37,17 @@ PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
 }
 
 PlanReference PlanReference::use(const aclOpExecutor* handle) noexcept {
-  Pool<Plan>& pool = plans();
-  const Plan* plan = pool.find(handle);
+  Plan* plan = plans().find(handle);
   if (plan && plan->repeatable.load(std::memory_order_relaxed)) return find(handle);
-  return PlanReference(pool.take(handle));  // with the reference the handle held
+  return take(plan, handle);
+}
+
+PlanReference PlanReference::take(Plan* plan, const aclOpExecutor* handle) noexcept {
+  return PlanReference(plan && Pool<Plan>::end_life(plan, handle) ? plan : nullptr);
 }
 
 bool PlanReference::destroy(const aclOpExecutor* handle) noexcept {
-  const PlanReference taken(plans().take(handle));
-  return static_cast<bool>(taken);
+  return static_cast<bool>(take(plans().find(handle), handle));
 }
 
 void PlanReference::release(Plan* plan) noexcept {

@@ -27,6 +27,8 @@ class PlanReference {
 
  private:
   explicit PlanReference(Plan* plan) : plan_(plan) {}
+  // The reference that the handle held; exactly one caller gets it.
+  static PlanReference take(Plan* plan, const aclOpExecutor* handle) noexcept;
   static void release(Plan* plan) noexcept;
 
   Plan* plan_;

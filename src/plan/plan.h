@@ -71,11 +71,8 @@ struct aclOpExecutor {
   std::atomic<int> references{0};  // the handle's, and one a submitted run
 };
 
-inline void clear(aclOpExecutor& plan) {
-  plan.program = nullptr;
-  plan.repeatable.store(false, std::memory_order_relaxed);
-  plan.moved.store(false, std::memory_order_relaxed);
-}
+// The rest is as NewPlan publishes it.
+inline void clear(aclOpExecutor& plan) { plan.program = nullptr; }
 
 namespace descend {
 

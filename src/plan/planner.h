@@ -89,6 +89,8 @@ class NewPlan {
   Plan* operator->() const { return plan_; }
   aclOpExecutor* publish(const std::shared_ptr<const Program>& program) {
     if (plan_->program != program) plan_->program = program;
+    plan_->repeatable.store(false, std::memory_order_relaxed);
+    plan_->moved.store(false, std::memory_order_relaxed);
     plan_->references.store(1, std::memory_order_relaxed);
     return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/environment.h"
+#include "src/base/of_thread.h"
 #include "src/plan/plan.h"
 #include "src/plan/reference_plan.h"
 #include "src/plan/spec.h"
@@ -101,21 +102,16 @@ template <class P> class Recall {
   size_t used_ = 0, next_ = 0, last_ = 0;
 };
 
+template <class T> void delete_object(T* object) { delete object; }
+
 // This thread's memory of an operator; null when the thread is ending and its memory is gone.
 template <class Op> Recall<typename Op::Params>* recall() {
-  // Both outlive the owner.
-  static thread_local Recall<typename Op::Params>* memory = nullptr;
-  static thread_local bool ended = false;
-  if (memory || ended) return memory;
-  struct Owner {
-    ~Owner() {
-      delete std::exchange(memory, nullptr);
-      ended = true;
-    }
-  };
-  static thread_local Owner owner;
-  memory = new Recall<typename Op::Params>(Op::spec());
-  return memory;
+  using Memory = Recall<typename Op::Params>;
+  using Mine = OfThread<Memory, delete_object>;
+  if (Memory* memory = Mine::get()) [[likely]]
+    return memory;
+  auto made = std::make_unique<Memory>(Op::spec());
+  return Mine::put(made.get()) ? made.release() : nullptr;
 }
 
 }  // namespace descend

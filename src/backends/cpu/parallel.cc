@@ -58,7 +58,8 @@ int parallel_width() {
 
 void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (count <= 0) return;
-  grain = std::clamp<int64_t>(grain, 1, count);
+  if (count <= grain) return body(0, count);
+  grain = std::max<int64_t>(grain, 1);
   const int64_t chunks = (count - 1) / grain + 1;
   const auto run = [&](int64_t chunk) {
     const int64_t begin = chunk * grain;

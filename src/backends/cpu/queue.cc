@@ -75,9 +75,26 @@ void Queue::leave_list() {
   std::erase(all_queues(), self);
 }
 
-void Queue::begin() {
+void Queue::count_running(pthread_t runner) {
+  ++pushed_;
   running_ = true;
-  runner_ = std::this_thread::get_id();
+  runner_ = runner;
+}
+
+bool Queue::adopt() {
+  pthread_t state = state_.load(std::memory_order_acquire);
+  while (state > kBusy && !state_.compare_exchange_weak(state, kBusy, std::memory_order_acq_rel)) continue;
+  if (state > kBusy) count_running(state);
+  return state != kIdle;
+}
+
+void Queue::make_busy() {
+  const pthread_t before = state_.exchange(kBusy, std::memory_order_acq_rel);
+  if (before > kBusy) count_running(before);
+}
+
+void Queue::look_at_dropping() {
+  dropping_.store(closed_.load(std::memory_order_relaxed) || (stop_ && !failure_.ok()), std::memory_order_relaxed);
 }
 
 void Queue::tell(const Status& status) const {
@@ -90,11 +107,14 @@ bool Queue::end(Lock& lock, Status status) {
   if (generation_ != fork_generation()) [[unlikely]]
     return false;
   lock.lock();
+  adopt();
   running_ = false;
   ++finished_;
-  if (!status.ok() && failure_.ok()) [[unlikely]]
+  if (!status.ok() && failure_.ok()) [[unlikely]] {
     failure_ = std::move(status);
-  if (finished_ == pushed_) busy_.store(false, std::memory_order_release);
+    look_at_dropping();
+  }
+  if (finished_ == pushed_) state_.store(kIdle, std::memory_order_release);
   if (finished_ >= wake_at_) {
     wake_at_ = UINT64_MAX;
     done_.notify_all();
@@ -116,12 +136,13 @@ bool Queue::await(Lock& lock, uint64_t ticket, Timeout timeout) {
 }
 
 bool Queue::run_front(Lock& lock) {
-  begin();
+  running_ = true;
+  runner_ = pthread_self();
   Status status;
   {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    const bool drop = dropping() && !task.always;
+    const bool drop = dropping_.load(std::memory_order_relaxed) && !task.always;
     lock.unlock();
     try {
       if (task.work && !drop) status = guarded(task.work);
@@ -137,26 +158,29 @@ bool Queue::run_front(Lock& lock) {
 }
 
 bool Queue::try_run(FunctionRef<Status()> work) {
-  Lock lock(mutex_);
-  if (busy_.load(std::memory_order_relaxed)) return false;
-  if (dropping()) [[unlikely]]
-    return true;
-  ++pushed_;
-  busy_.store(true, std::memory_order_release);
-  begin();
-  lock.unlock();
-  Status status = guarded(work);
-  tell(status);
-  if (!end(lock, std::move(status))) return true;
-  if (tasks_.empty()) [[likely]]
-    return true;
+  const pthread_t here = pthread_self();
+  pthread_t state = kIdle;
+  if (!state_.compare_exchange_strong(state, here, std::memory_order_acquire)) return false;
+  Status status;
+  if (!dropping_.load(std::memory_order_relaxed)) [[likely]] {
+    status = guarded(work);
+    tell(status);
+  }
+  state = here;
+  if (!status.ok() || !state_.compare_exchange_strong(state, kIdle, std::memory_order_release)) [[unlikely]]
+    end_in_order(std::move(status));
+  return true;
+}
+
+void Queue::end_in_order(Status status) {
+  Lock lock(mutex_, std::defer_lock);
+  if (!end(lock, std::move(status))) return;
   // Whoever pushed a task meanwhile started the thread for it; memory to let go came without one.
   if (has_thread_) {
     work_.notify_one();
   } else {
     while (!tasks_.empty() && run_front(lock)) continue;
   }
-  return true;
 }
 
 Status Queue::push(Task task) {
@@ -171,8 +195,8 @@ Status Queue::push(Task task) {
   } catch (const std::bad_alloc&) {
     return {Code::kOutOfMemory, "there is no memory to queue work on a stream"};
   }
+  make_busy();
   const uint64_t ticket = ++pushed_;
-  busy_.store(true, std::memory_order_release);
   if (!synchronous) {
     if (!running_) work_.notify_one();
     return {};
@@ -187,13 +211,7 @@ Status Queue::push(Task task) {
 }
 
 Status Queue::record(const std::shared_ptr<EventPoint>& point) {
-  {
-    const Lock lock(mutex_);
-    if (!busy_.load(std::memory_order_relaxed)) {
-      point->complete();
-      return {};
-    }
-  }
+  if (idle()) return point->complete(), Status{};
   Status status = push({.work = [point] { return point->complete(), Status{}; }, .always = true});
   if (!status.ok()) point->complete();  // nobody else will, and nobody may wait for ever
   return status;
@@ -226,16 +244,20 @@ Status Queue::wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeou
 
 Status Queue::synchronize(Timeout timeout) {
   Lock lock(mutex_);
+  adopt();
   if (runs_here())
     return {Code::kInternal, "work of a stream waits for its own stream", "Synchronise from another thread."};
   if (!await(lock, pushed_, timeout))
     return {Code::kStreamTimeout, cat("the stream did not finish within ", timeout->count(), " ms")};
-  return std::exchange(failure_, Status{});
+  Status failure = std::exchange(failure_, Status{});
+  look_at_dropping();
+  return failure;
 }
 
 void Queue::stop_on_failure(bool stop) {
   const Lock lock(mutex_);
   stop_ = stop;
+  look_at_dropping();
 }
 
 void Queue::close() {
@@ -243,7 +265,9 @@ void Queue::close() {
   bool has_thread = false;
   {
     const Lock lock(mutex_);
-    closed_.store(true, std::memory_order_relaxed);  // from here on the thread drops what it takes out
+    adopt();  // the thread ends after it
+    closed_.store(true, std::memory_order_relaxed);
+    look_at_dropping();  // from here on the thread drops what it takes out
     awaited = awaited_;
     has_thread = has_thread_;
     work_.notify_one();
@@ -293,7 +317,7 @@ void Queue::run_thread() {
 
 void Queue::keep_until_done(const std::shared_ptr<void>& memory) {
   const Lock lock(mutex_);
-  if (!busy_.load(std::memory_order_relaxed)) return;
+  if (!adopt()) return;
   tasks_.push_back({.keeps_alive = memory, .always = true});
   ++pushed_;
 }
