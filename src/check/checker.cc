@@ -139,26 +139,43 @@ void Checker::freeing(const Allocation& allocation) {
   reporter_.report_all(found);
 }
 
-void Checker::note(const Advice& advice) {
-  for (const Advice::Note& note : advice.notes)
-    reporter_.report(
-        {finding_of(note.remark), advice.function, note.parameter, note.text, {{"called at", Site::here()}}});
+std::map<std::string, Site> Checker::tensors_of(const Advice& advice) const {
+  std::map<std::string, Site> tensors;
+  for (const auto& [parameter, tensor] : advice.tensors)
+    if (const auto made = objects_.find({ObjectKind::kTensor, tensor}); made != objects_.end())
+      tensors[parameter] = made->second;
+  return tensors;
+}
+
+void Checker::note(const Advice& advice, const std::map<std::string, Site>& tensors) {
+  for (const Advice::Note& note : advice.notes) {
+    Reported found{finding_of(note.remark), advice.function, note.parameter, note.text, {{"called at", Site::here()}}};
+    found.add_made(tensors);
+    reporter_.report(found);
+  }
 }
 
 void Checker::planned(const void* executor, const Advice& advice) {
+  std::map<std::string, Site> tensors;
   {
     const std::lock_guard lock(mutex_);
+    tensors = tensors_of(advice);
     if (const auto it = executors_.find(executor); it != executors_.end()) {
       it->second.advice = std::make_shared<const Advice>(advice);
-      for (const auto& [parameter, tensor] : advice.tensors)
-        if (const auto made = objects_.find({ObjectKind::kTensor, tensor}); made != objects_.end())
-          it->second.tensors[parameter] = made->second;
+      it->second.tensors = tensors;
     }
   }
-  note(advice);
+  note(advice, tensors);
 }
 
-void Checker::refused(const Advice& advice) { note(advice); }
+void Checker::refused(const Advice& advice) {
+  std::map<std::string, Site> tensors;
+  {
+    const std::lock_guard lock(mutex_);
+    tensors = tensors_of(advice);
+  }
+  note(advice, tensors);
+}
 
 void Checker::recorded(const void* event, const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
@@ -179,14 +196,16 @@ void Checker::joined_event(const void* event) {
 void Checker::stream_ended(const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
   order_.end(stream.id);
+  host_functions_.erase(stream.id);  // those it never came to
 }
 
 // A function of the program runs after its stream's work, and may write what later work reads.
 void Checker::host_function(uint32_t stream, HostFunction moment) {
   const std::lock_guard lock(mutex_);
   if (moment == HostFunction::kBegins) order_.join(stream);
-  if (moment == HostFunction::kQueued) ++host_functions_;
-  if (moment == HostFunction::kEnds) --host_functions_;
+  if (moment == HostFunction::kQueued) ++host_functions_[stream];
+  const auto it = host_functions_.find(stream);
+  if (moment == HostFunction::kEnds && it != host_functions_.end() && --it->second == 0) host_functions_.erase(it);
 }
 
 void Checker::report_alive(const char* when) {

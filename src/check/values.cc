@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 
 #include "src/backends/cpu/parallel.h"
 #include "src/base/text.h"
@@ -17,12 +18,13 @@ constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 // Numbers whose exponent is all ones are infinities and NaN: without their sign the largest of all.
 template <class Bits, Bits infinity> bool any_not_finite(const std::byte* from, size_t bytes) {
   constexpr size_t kLanes = 128 / sizeof(Bits);  // a few vectors of any machine
+  constexpr auto kMagnitude = static_cast<Bits>(std::numeric_limits<Bits>::max() / 2);
   Bits largest[kLanes] = {};
   const auto look = [&](const std::byte* at, size_t n) {
     Bits values[kLanes] = {};
     std::memcpy(values, at, n);
     for (size_t i = 0; i < kLanes; ++i) {
-      const auto magnitude = static_cast<Bits>(values[i] & static_cast<Bits>(~Bits{0} >> 1));
+      const auto magnitude = static_cast<Bits>(values[i] & kMagnitude);
       largest[i] = largest[i] > magnitude ? largest[i] : magnitude;
     }
   };
@@ -147,16 +149,20 @@ ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes) 
   return count;
 }
 
-ValueWatch::ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site)
+ValueWatch::ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site,
+                       std::map<std::string, Site> tensors)
     : reporter_(reporter),
       advice_(std::move(advice)),
       function_(function),
       uses_(uses.begin(), uses.end()),
       site_(std::move(site)),
-      expected_(advice_.not_finite) {}
+      tensors_(std::move(tensors)),
+      expected_(advice_.not_finite || advice_.has(Advice::Remark::kMeanOfNothing)) {}
 
 void ValueWatch::report(Finding finding, const std::string& argument, std::string text) const {
-  reporter_.report({finding, function_, argument, std::move(text), {{"called at", site_}}});
+  Reported found{finding, function_, argument, std::move(text), {{"called at", site_}}};
+  found.add_made(tensors_);
+  reporter_.report(found);
 }
 
 void ValueWatch::before() {
@@ -166,13 +172,14 @@ void ValueWatch::before() {
       const ClassCount count = count_classes(use.view, classes);
       if (count.wrong > 0)
         report(Finding::kTarget, use.name,
-               cat(describe(use.view), " has ", count.value, " at ", position(use.view, count.first_wrong),
-                   "; classes are 0 to ", classes.count - 1, ", ignoreIndex is ", classes.ignored,
+               cat(describe(use.view), " has ", count.value, " at ", position(use.view, count.first_wrong), "; ",
+                   classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
+                   ", ignoreIndex is ", classes.ignored,
                    count.wrong > 1 ? cat("; ", count.wrong, " elements are such") : ""));
       if (classes.mean && count.valid == 0) {
         expected_ = true;
         report(Finding::kMeanOfNothing, use.name,
-               cat("all ", size_of(use.view), " targets are ignored, so there is nothing to divide by"));
+               cat("none of the ", size_of(use.view), " targets counts, so there is nothing to divide by"));
       }
     }
   // What is written over cannot be looked at afterwards.

@@ -2,6 +2,7 @@
 // The values that a run reads and writes: class numbers that are none, means of nothing, NaN and infinities.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,9 @@ ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
 // Looks at one run on the thread that computes it.
 class ValueWatch final : public Watch {
  public:
-  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site);
+  // `tensors`: where each parameter's was created.
+  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site,
+             std::map<std::string, Site> tensors);
   void before() override;
   void after() override;
 
@@ -36,6 +39,7 @@ class ValueWatch final : public Watch {
   const std::string function_;
   const std::vector<Use> uses_;
   const Site site_;
+  const std::map<std::string, Site> tensors_;
   bool expected_ = false;  // a result that is not finite is explained already
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // What a piece of work touches: is it memory, the right memory, written before it is read, and nobody else's now.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,10 +27,14 @@ aclTensor bytes_at(const void* address, uint64_t bytes) {
   return view;
 }
 
-bool is_mapped(const void* address) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  unsigned char ignored = 0;
-  return mincore(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) / page * page), 1, &ignored) == 0;
+// Whether the host can read there: the system says so without a fault.
+bool is_readable(const void* address) {
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  const bool readable = write(ends[1], address, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return readable;
 }
 
 Extent extent_of(const aclTensor& view) {
@@ -71,8 +74,7 @@ Block* Checker::device_block(Look& look, const std::string& argument, const aclT
   };
   if (block == nullptr) {
     const std::string text = cat(describe(view), " at ", static_cast<const void*>(view.data));
-    return refuse(!blocks_.reserved(view.data) && is_mapped(view.data) ? Finding::kHostMemory : Finding::kNobodysMemory,
-                  text);
+    return refuse(is_readable(view.data) ? Finding::kHostMemory : Finding::kNobodysMemory, text);
   }
   if (block->freed) {
     refuse(Finding::kFreedMemory, cat(describe(view), " at ", block->describe(view.data)));
@@ -134,7 +136,7 @@ void Checker::touch(Look& look, const std::string& argument, Block& block, const
 }
 
 void Checker::check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view) {
-  if (host_functions_ > 0) return;  // one of them may be about to write it
+  if (!host_functions_.empty()) return;  // one of them may be about to write it
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
     const size_t last = std::min<size_t>(end - block.begin(), block.memory.asked), first = begin - block.begin();
     const size_t unwritten = block.written.first_unwritten(first, last);
@@ -183,6 +185,8 @@ void Checker::check_overlaps(Look& look, std::span<const Use> uses) {
                             cat(describe(out.view), " at ", static_cast<const void*>(out.view.data), " overlaps ",
                                 in.name, ", ", describe(in.view), " at ", static_cast<const void*>(in.view.data)),
                             {{"called at", look.site}}});
+      if (const Block* block = blocks_.find(out.view.data))
+        look.found.back().sites.push_back({"the memory was allocated at", block->made});
     }
 }
 
@@ -212,13 +216,16 @@ void Checker::copy(Look& look, const Work& work) {
         work.kind >= 0 && work.kind < 4 &&
         (kKinds[work.kind].to_device != (to != nullptr) || kKinds[work.kind].from_device != (from != nullptr));
     const auto place = [](const Block* block) { return block == nullptr ? "the host" : "the device"; };
-    if (wrong)
+    if (wrong) {
       look.found.push_back(
           {Finding::kCopyKind,
            look.function,
            "kind",
            cat("kind is ", work.kind, ", but the copy is from memory of ", place(from), " to memory of ", place(to)),
            {{"called at", look.site}}});
+      for (const Block* block : {from, to})
+        if (block != nullptr) look.found.back().sites.push_back({"the device memory was allocated at", block->made});
+    }
   }
   if (to == nullptr) {
     if (from != nullptr) check_written(look, "src", *from, bytes_at(work.from, work.bytes));
@@ -247,6 +254,8 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
     if (!work.uses.empty()) {
       check_overlaps(look, work.uses);
       for (const Use& each : work.uses) use(look, each);
+      if (!stream->device->memory_is_the_hosts())
+        reporter_.remark("values were not looked at, and the host not kept from device memory: it is not the host's");
       for (const Use& each : work.uses)
         if (Block* block = each.written ? blocks_.find(each.view.data) : nullptr)
           if (const Extent e = extent_of(each.view); e.begin >= static_cast<int64_t>(block->begin()))
@@ -256,9 +265,7 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
       copy(look, work);
     }
     if (look.executor != nullptr)
-      for (Reported& each : look.found)
-        if (const auto it = look.executor->tensors.find(each.argument); it != look.executor->tensors.end())
-          each.sites.push_back({"the tensor was created at", it->second});
+      for (Reported& each : look.found) each.add_made(look.executor->tensors);
     values_say_nothing = look.unwritten;
     found = std::move(look.found);
     fatal = std::move(look.fatal);
@@ -272,11 +279,16 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
 std::unique_ptr<Watch> Checker::watch(const StreamInfo&, const Work& work, std::span<const Use> uses) {
   if (values_say_nothing) return nullptr;
   Advice advice;
+  std::map<std::string, Site> tensors;
   {
     const std::lock_guard lock(mutex_);
-    if (const Executor* known = executor(work.executor); known != nullptr && known->advice) advice = *known->advice;
+    if (const Executor* known = executor(work.executor); known != nullptr && known->advice) {
+      advice = *known->advice;
+      tensors = known->tensors;
+    }
   }
-  return std::make_unique<ValueWatch>(reporter_, std::move(advice), work.function, uses, Site::here());
+  return std::make_unique<ValueWatch>(reporter_, std::move(advice), work.function, uses, Site::here(),
+                                      std::move(tensors));
 }
 
 }  // namespace descend

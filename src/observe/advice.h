@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an operator knows of a call that its contract does not ask for, but a card or common sense does.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ struct Advice {
 
   void note(Remark remark, std::string parameter, std::string text) {
     notes.push_back({remark, std::move(parameter), std::move(text)});
+  }
+  bool has(Remark remark) const {
+    return std::any_of(notes.begin(), notes.end(), [&](const Note& each) { return each.remark == remark; });
   }
 
   const char* function = "";

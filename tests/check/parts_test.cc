@@ -141,10 +141,17 @@ TEST(CheckValues, finds_the_one_number_that_is_not_finite_wherever_it_is) {
     }
     values[at] = 0;
   }
-  uint16_t halves[3] = {0x7bff, 0x7c00, 0};  // 65504 and infinity as FLOAT16, both finite as BF16
-  EXPECT_TRUE(has_not_finite(view_of(DataType::kFloat16, {3}, {1}, halves)));
-  EXPECT_FALSE(has_not_finite(view_of(DataType::kBfloat16, {3}, {1}, halves)));
   EXPECT_FALSE(has_not_finite(view_of(DataType::kInt32, {1}, {1}, values.data())));
+}
+
+TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
+  for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    auto half = static_cast<uint16_t>(bits);
+    EXPECT_EQ(has_not_finite(view_of(DataType::kFloat16, {1}, {1}, &half)), (bits & 0x7c00) == 0x7c00) << bits;
+    EXPECT_EQ(has_not_finite(view_of(DataType::kBfloat16, {1}, {1}, &half)), (bits & 0x7f80) == 0x7f80) << bits;
+  }
+  for (double value : {0.0, -0.0, 1e308, -1e308, double{INFINITY}, -double{INFINITY}, double{NAN}, -double{NAN}})
+    EXPECT_EQ(has_not_finite(view_of(DataType::kDouble, {1}, {1}, &value)), !std::isfinite(value)) << value;
 }
 
 TEST(CheckValues, counts_classes_in_logical_order) {
