@@ -126,7 +126,7 @@ void Checker::freeing(const Allocation& allocation) {
         if (order_.before(access.stream, access.number, order_.host())) continue;
         found.push_back({Finding::kFreedInUse,
                          current_function(),
-                         "devPtr",
+                         allocation.kind == MemoryKind::kHost ? "hostPtr" : "devPtr",
                          cat(block->describe(allocation.begin), ", is ", access.written ? "written" : "read", " by ",
                              access.what, " on stream ", access.stream, ", which the host has not waited for"),
                          {{"freed at", site},

@@ -32,8 +32,7 @@ std::string for_bash(const CLI::App& app) {
   for (const CLI::App* each : commands(app)) {
     names += (names.empty() ? "" : " ") + each->get_name();
     const bool doc = each->get_name() == "doc";
-    cases += "    " + each->get_name() + ") words=\"" + words_of(*each) + " --json" + (doc ? " " + operators() : "") +
-             "\" ;;\n";
+    cases += "    " + each->get_name() + ") words=\"" + words_of(*each) + (doc ? " " + operators() : "") + "\" ;;\n";
   }
   return "_descend() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
@@ -68,8 +67,7 @@ std::string for_fish(const CLI::App& app) {
         text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -l " + option->get_lnames().front() +
                 (option->get_expected_max() > 0 ? " -r" : "") + " -d '" + option->get_description() + "'\n";
   }
-  return text + "complete -c descend -n '__fish_seen_subcommand_from doc' -f -a '" + operators() + "'\n" +
-         "complete -c descend -l json -d 'Print JSON, for programs'\n";
+  return text + "complete -c descend -n '__fish_seen_subcommand_from doc' -f -a '" + operators() + "'\n";
 }
 
 }  // namespace
