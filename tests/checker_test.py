@@ -23,11 +23,12 @@ WRONG = {
 
 
 def table():
-    """{id: title} of the one table of findings."""
+    """{id: (title, why, remedy)} of the one table of findings."""
     text = (SOURCE / "src/check/findings.h").read_text()
     numbers = dict(re.findall(r"(k\w+) = (\d+),", text))
-    titles = re.findall(r'\{Finding::(k\w+), "([^"]+)"', text)
-    return {f"DSC-{numbers[name]}": title for name, title in titles}
+    string = r'"((?:[^"\\]|\\.)*)"'
+    rows = re.findall(rf"\{{Finding::(k\w+),\s*{string},\s*{string},\s*{string}\}}", re.sub(r'"\s*\n\s*"', "", text))
+    return {f"DSC-{numbers[name]}": tuple(each.replace('\\"', '"') for each in texts) for name, *texts in rows}
 
 
 class Built(unittest.TestCase):
@@ -43,8 +44,10 @@ class Built(unittest.TestCase):
         return program
 
     def descend(self, *arguments):
+        # On the device whose memory and values the checker can look at, whatever the other tests are on.
+        environment = clean_environment(ASCEND_GLOBAL_LOG_LEVEL="4", DESCEND_DEVICE="cpu")
         return subprocess.run([prefix() / "bin" / "descend", "run", *map(str, arguments)], capture_output=True,
-                              text=True, timeout=600, env=clean_environment(ASCEND_GLOBAL_LOG_LEVEL="4"))
+                              text=True, timeout=600, env=environment)
 
 
 class Programs(Built):
@@ -79,6 +82,17 @@ class Programs(Built):
     def test_the_second_place_of_a_race_is_named(self):
         _, found = self.check(self.build(PROGRAMS / "dsc_201.c"))
         self.assertIn("the other work was submitted at", [site["label"] for site in found[0]["sites"]])
+
+    def test_the_host_at_device_memory_is_seen_in_libraries_and_on_threads(self):
+        program = self.build(PROGRAMS / "reach.c")
+        for how, place in (("copy", "main"), ("print", "main"), ("thread", "on_a_thread"), ("freed", "main")):
+            with self.subTest(how):
+                report = self.folder / "findings.json"
+                ended = self.descend("--check", "--report", report, "--", program, how)
+                found = [json.loads(line) for line in report.read_text().splitlines()]
+                self.assertEqual([each["id"] for each in found], ["DSC-109"])
+                self.assertEqual(found[0]["sites"][0]["frames"][0]["function"], place)
+                self.assertEqual(ended.returncode, -11)
 
     def test_suppressed_findings_are_not_there(self):
         program = self.build(PROGRAMS / "dsc_107.c")
@@ -117,8 +131,11 @@ class Programs(Built):
 
     def test_every_finding_is_in_the_guide_under_its_title(self):
         guide = (SOURCE / "docs/checker.md").read_text()
-        sections = re.findall(r"(?m)^### (DSC-\d+)\n\n\*\*(.*)\*\*\n\n(.+)", guide)
-        self.assertEqual([(identity, title) for identity, title, _ in sections], list(table().items()))
+        sections = re.findall(r"(?m)^### (DSC-\d+)\n\n\*\*(.*)\*\*\n\n- why: (.*)\.\n- do: (.*)\.\n", guide)
+        self.assertEqual(sections, [(identity, *texts) for identity, texts in table().items()])
+        for section in guide.split("\n### ")[1:]:
+            self.assertEqual(section.count("```") % 2, 0)
+            self.assertIn("```", section, "no example")
         self.assertEqual(sorted(f"DSC-{path.stem[4:]}" for path in PROGRAMS.glob("dsc_*.c")), sorted(table()))
 
 
