@@ -16,9 +16,18 @@ namespace descend {
 // Whether a view of a floating dtype has an element that is not finite.  Several cores look.
 bool has_not_finite(const aclTensor& view);
 
+// The first such, in words.
+std::string first_not_finite(const aclTensor& view);
+// Whether rows that are 0 but at their targets have one there.
+bool has_not_finite_at(const aclTensor& rows, const aclTensor& targets, const Advice::Classes& classes);
+
+// "[1,2]" of an element's number in row-major order.
+std::string position(const aclTensor& view, int64_t i);
+
 struct ClassCount {
-  int64_t valid = 0, wrong = 0;
-  int64_t first_wrong = 0, value = 0;  // where, counting elements in row-major order
+  bool valid = false;                  // there is one that counts
+  int64_t wrong = 0;                   // how many are no class and not ignored
+  int64_t first_wrong = 0, value = 0;  // the first of them, counting elements in row-major order
 };
 ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
 
@@ -32,6 +41,7 @@ class ValueWatch final : public Watch {
   void after() override;
 
  private:
+  bool is_not_finite(const Use& out) const;
   void report(Finding finding, const std::string& argument, std::string text) const;
 
   Reporter& reporter_;

@@ -24,7 +24,8 @@ struct Advice {
     std::string parameter;
     int64_t count = 0;
     int64_t ignored = 0;
-    bool mean = false;  // over the positions that count
+    bool mean = false;        // over the positions that count
+    std::string result = {};  // an output that is 0 but at the class of each position, in dimension 1; empty: none
   };
 
   void note(Remark remark, std::string parameter, std::string text) {

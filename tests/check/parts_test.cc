@@ -157,10 +157,34 @@ TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
 TEST(CheckValues, counts_classes_in_logical_order) {
   int64_t targets[6] = {0, 5, -100, 2, 3, -1};
   const auto count = count_classes(view_of(DataType::kInt64, {3, 2}, {1, 3}, targets), {"target", 3, -100, false});
-  EXPECT_EQ(count.valid, 2);        // 0 and 2
+  EXPECT_TRUE(count.valid);         // 0 and 2
   EXPECT_EQ(count.wrong, 3);        // 5, 3 and -1
   EXPECT_EQ(count.first_wrong, 2);  // 0, 2, 5, 3, -100, -1
   EXPECT_EQ(count.value, 5);
+}
+
+TEST(CheckValues, of_right_and_ignored_classes_nothing_is_wrong) {
+  std::vector<int32_t> targets(200000, -100);
+  const auto view = view_of(DataType::kInt32, {200000}, {1}, targets.data());
+  const Advice::Classes classes{"target", 3, -100, true};
+  EXPECT_FALSE(count_classes(view, classes).valid);
+  targets[150000] = 2;
+  EXPECT_TRUE(count_classes(view, classes).valid);
+  EXPECT_EQ(count_classes(view, classes).wrong, 0);
+  targets[150001] = 3;
+  EXPECT_EQ(count_classes(view, classes).wrong, 1);
+  EXPECT_EQ(count_classes(view, classes).first_wrong, 150001);
+}
+
+TEST(CheckValues, of_rows_that_are_0_elsewhere_the_targets_are_looked_at) {
+  float values[12] = {0, NAN, 0, 0, 0, 1, INFINITY, 0, 0, 0, 0, 0};  // 4 x 3
+  int64_t targets[4] = {0, 2, -100, 7};
+  const auto rows = view_of(DataType::kFloat, {4, 3}, {3, 1}, values);
+  const auto view = view_of(DataType::kInt64, {4}, {1}, targets);
+  const Advice::Classes classes{"target", 3, -100, false};
+  EXPECT_FALSE(has_not_finite_at(rows, view, classes));
+  targets[2] = 0;
+  EXPECT_TRUE(has_not_finite_at(rows, view, classes));
 }
 
 }  // namespace
