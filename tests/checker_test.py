@@ -114,6 +114,13 @@ class Programs(Built):
     def test_a_copy_that_is_over_when_it_returns_is_no_race(self):
         self.assertEqual(self.check(self.build(PROGRAMS / "pageable.c")), (0, []))
 
+    def test_our_own_programs_are_right(self):
+        """Those of the README and of the tests; the operators' examples are run so by `descend check`."""
+        readme = self.folder / "readme.c"
+        readme.write_text(re.search(r"```c\n(.*?)```", (SOURCE / "README.md").read_text(), re.S)[1])
+        for source in (readme, SOURCE / "tests/consumer/c99/elu_backward.c"):
+            self.assertEqual(self.check(self.build(source)), (0, []))
+
     def test_threads_streams_events_and_callbacks_that_are_right(self):
         program = self.build(PROGRAMS / "threads.c")
         for device in ("cpu", "reference"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The life of objects and memory, the order of streams, and what is left at the end.
+// The life of objects and memory, and the order of streams.
 #include "src/check/checker.h"
 
 #include <mutex>
@@ -11,34 +11,6 @@ namespace descend {
 namespace {
 
 constexpr size_t kKeptGone = 4096;  // executors whose end is remembered
-
-const char* noun(ObjectKind kind) {
-  switch (kind) {
-    case ObjectKind::kTensor:
-      return "aclTensor";
-    case ObjectKind::kScalar:
-      return "aclScalar";
-    case ObjectKind::kIntArray:
-      return "aclIntArray";
-    case ObjectKind::kFloatArray:
-      return "aclFloatArray";
-    case ObjectKind::kBoolArray:
-      return "aclBoolArray";
-    case ObjectKind::kTensorList:
-      return "aclTensorList";
-    case ObjectKind::kScalarList:
-      return "aclScalarList";
-    case ObjectKind::kExecutor:
-      return "aclOpExecutor";
-    case ObjectKind::kStream:
-      return "aclrtStream";
-    case ObjectKind::kEvent:
-      return "aclrtEvent";
-    case ObjectKind::kContext:
-      return "aclrtContext";
-  }
-  return "object";
-}
 
 Finding finding_of(Advice::Remark remark) {
   switch (remark) {
@@ -206,40 +178,6 @@ void Checker::host_function(uint32_t stream, HostFunction moment) {
   if (moment == HostFunction::kQueued) ++host_functions_[stream];
   const auto it = host_functions_.find(stream);
   if (moment == HostFunction::kEnds && it != host_functions_.end() && --it->second == 0) host_functions_.erase(it);
-}
-
-void Checker::report_alive(const char* when) {
-  std::vector<Reported> found;
-  const auto add = [&](Finding finding, const std::string& what, const std::string& text, const Site& made) {
-    for (Reported& each : found)
-      if (each.finding == finding && each.argument == what && each.sites[0].second == made) {
-        each.text += cat(", ", text);
-        return;
-      }
-    found.push_back({finding, when, what, text, {{"made at", made}}});
-  };
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, site] : objects_) {
-      const bool handle =
-          key.first == ObjectKind::kStream || key.first == ObjectKind::kEvent || key.first == ObjectKind::kContext;
-      add(handle ? Finding::kHandleAlive : Finding::kObjectAlive, noun(key.first), cat(key.second), site);
-    }
-    for (const auto& [handle, executor] : executors_)
-      add(executor.run ? Finding::kObjectAlive : Finding::kNeverRun,
-          executor.run      ? noun(ObjectKind::kExecutor)
-          : executor.advice ? executor.advice->function
-                            : "executor",
-          cat(handle), executor.made);
-    for (const auto& [begin, block] : blocks_.all())
-      if (!block.freed && !block.reported)
-        add(Finding::kMemoryAlive, block.memory.kind == MemoryKind::kDevice ? "device memory" : "host memory",
-            cat(block.memory.asked, " bytes at ", static_cast<const void*>(block.memory.begin)), block.made);
-    for (auto& [begin, block] : blocks_.all()) block.reported = true;
-    objects_.clear();
-    executors_.clear();
-  }
-  reporter_.report_all(found);
 }
 
 bool Checker::dereferenced(const void* address, const Site& site) {

@@ -154,6 +154,18 @@ TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
     EXPECT_EQ(has_not_finite(view_of(DataType::kDouble, {1}, {1}, &value)), !std::isfinite(value)) << value;
 }
 
+TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("DSC-3*, DSC-201", "");
+  for (const Finding finding : {Finding::kObjectAlive, Finding::kRaceOfStreams, Finding::kTarget, Finding::kTarget})
+    reporter.report({finding, "aclnnTest", "target", "text", {}});
+  for (int i = 0; i < 2; ++i) reporter.remark("the device is far away");
+  EXPECT_EQ(reporter.summarize(), 1u);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.find("==descend== DSC-401 aclnnTest, target: a target is no class"), 0u) << text;
+  EXPECT_TRUE(text.ends_with("\n==descend== 1 finding: DSC-401 (2 times); the device is far away\n")) << text;
+}
+
 TEST(CheckValues, counts_classes_in_logical_order) {
   int64_t targets[6] = {0, 5, -100, 2, 3, -1};
   const auto count = count_classes(view_of(DataType::kInt64, {3, 2}, {1, 3}, targets), {"target", 3, -100, false});
