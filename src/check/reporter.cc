@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -19,11 +18,7 @@ namespace {
 constexpr const char* kMark = "==descend== ";
 
 bool coloured() {
-  static const bool on = [] {
-    const char* terminal = std::getenv("TERM");
-    return isatty(STDERR_FILENO) && std::getenv("NO_COLOR") == nullptr && terminal != nullptr &&
-           std::string_view(terminal) != "dumb";
-  }();
+  static const bool on = isatty(STDERR_FILENO);
   return on;
 }
 std::string red(const std::string& text) { return coloured() ? cat("\x1b[1;31m", text, "\x1b[0m") : text; }
