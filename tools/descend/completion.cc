@@ -37,7 +37,8 @@ std::string for_bash(const CLI::App& app) {
   std::string names, cases;
   for (const CLI::App* each : commands(app)) {
     names += (names.empty() ? "" : " ") + each->get_name();
-    cases += "    " + each->get_name() + ") words=\"" + words_of(*each) + " " + arguments_of(each->get_name()) + "\" ;;\n";
+    cases +=
+        "    " + each->get_name() + ") words=\"" + words_of(*each) + " " + arguments_of(each->get_name()) + "\" ;;\n";
   }
   return "_descend() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
