@@ -29,6 +29,7 @@ class Command(unittest.TestCase):
             own = descend(command, "--help")
             self.assertEqual(own.returncode, 0, own.stderr)
             self.assertIn("Examples:", own.stdout)
+            self.assertIn("--json", own.stdout)
 
     def test_nonsense_is_2_and_says_so(self):
         for arguments, part in ((["fly"], "'fly'"), ([], "subcommand"), (["ops", "--loud"], "--loud"),
@@ -46,6 +47,8 @@ class Command(unittest.TestCase):
         self.assertTrue(info["plugins"]["cuda"])
         operators = json.loads(descend("--json", "ops").stdout)
         self.assertEqual(len(operators), info["operators"])
+        self.assertEqual(next(each for each in operators if each["function"] == "aclnnEluBackward")
+                         ["products_without_dtypes"]["Atlas training (Ascend910)"], "BF16")
         page = json.loads(descend("doc", "aclnnElu", "--json").stdout)
         self.assertEqual(page["parameters"][0]["name"], "self")
         self.assertIn("expm1", page["page"])
@@ -58,6 +61,7 @@ class Command(unittest.TestCase):
         names = [each["function"] for each in json.loads(descend("ops", "--soc", "Ascend310P3", "--json").stdout)]
         self.assertIn("aclnnElu", names)
         self.assertNotIn("aclnnNLLLoss", names)
+        self.assertRegex(descend("ops", "--soc", "Ascend310P3").stdout, r"(?m)^aclnnEluBackward .* no BF16$")
         self.assertEqual(descend("ops", "--soc", "Ascend1").returncode, 1)
 
     def test_a_page_has_its_tables_and_no_marks(self):
@@ -99,6 +103,8 @@ class Command(unittest.TestCase):
         self.assertIn("aclnnNLLLoss2d", run("bash", "-c", script))
         script = f'source {bash}; COMP_WORDS=(descend r); COMP_CWORD=1; _descend; echo "${{COMPREPLY[@]}}"'
         self.assertEqual(run("bash", "-c", script).strip(), "run")
+        script = f'source {bash}; COMP_WORDS=(descend doc DSC-10); COMP_CWORD=2; _descend; echo "${{COMPREPLY[@]}}"'
+        self.assertEqual(run("bash", "-c", script).split(), [f"DSC-10{i}" for i in range(1, 10)])
         for shell, file in (("zsh", "share/zsh/site-functions/_descend"),
                             ("fish", "share/fish/vendor_completions.d/descend.fish")):
             self.assertIn("aclnnElu", (prefix() / file).read_text())

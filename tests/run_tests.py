@@ -86,7 +86,7 @@ def fixed_addresses():
     return prefix if works else []
 
 
-def run_gtest(program, pattern, prefix, totals):
+def run_gtest(program, pattern, prefix, totals, **variables):
     command = prefix + [str(program), f"--gtest_filter={pattern}", "--gtest_color=no"]
     running, text, status = None, [], None
     suite, counts, began = None, [0, 0], 0.0
@@ -98,7 +98,7 @@ def run_gtest(program, pattern, prefix, totals):
             print(f"  {suite}: {counts[0]} passed" + (f", {counts[1]} failed" if counts[1] else "") +
                   (f" ({seconds:.0f} s)" if seconds >= 5 else ""), flush=True)
 
-    for line in lines_of(command):
+    for line in lines_of(command, env={**os.environ, **variables}):
         if isinstance(line, int) or line == "hangs":
             status = line
             break
@@ -179,6 +179,7 @@ def main():
     parser.add_argument("--scripts", type=pathlib.Path, help="the folder of *_test.py")
     parser.add_argument("--filter", default="", help="only tests whose name contains this")
     parser.add_argument("--suites", default="", help="only gtest suites whose names begin so, comma-separated")
+    parser.add_argument("--checked", default="", help="then these suites once more, with DESCEND_CHECK=1")
     parser.add_argument("--fixed-addresses", action="store_true", help="run without address randomisation")
     parser.add_argument("--one-script", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -190,8 +191,13 @@ def main():
     if options.program:
         suites = [suite for suite in options.suites.split(",") if suite]
         print(f"{options.program.name}:", flush=True)
-        run_gtest(options.program.resolve(), gtest_filter(suites, options.filter),
-                  fixed_addresses() if options.fixed_addresses else [], totals)
+        prefix = fixed_addresses() if options.fixed_addresses else []
+        run_gtest(options.program.resolve(), gtest_filter(suites, options.filter), prefix, totals)
+        if options.checked:
+            # Everything the checker does but speak: what the tests do wrong on purpose is not the question here.
+            print(f"{options.program.name}, under the checker:", flush=True)
+            run_gtest(options.program.resolve(), gtest_filter(options.checked.split(","), options.filter),
+                      prefix, totals, DESCEND_CHECK="1", DESCEND_CHECK_SUPPRESS="DSC-*")
     if options.scripts:
         print("scripts:", flush=True)
         for script in sorted(options.scripts.glob("*_test.py")):

@@ -16,7 +16,10 @@ template <class P> void advise_targets(const P& p, bool mean, Advice& advice) {
 void NLLLoss::advise(const Params& p, Advice& advice) { advise_targets(p, p.reduction == kNLLMean, advice); }
 void NLLLoss2d::advise(const Params& p, Advice& advice) { advise_targets(p, p.reduction == kNLLMean, advice); }
 // The gradient of a mean of nothing is 0.
-void NLLLossBackward::advise(const Params& p, Advice& advice) { advise_targets(p, false, advice); }
+void NLLLossBackward::advise(const Params& p, Advice& advice) {
+  advise_targets(p, false, advice);
+  advice.classes.back().result = "out";
+}
 void NLLLoss2dBackward::advise(const Params& p, Advice& advice) { advise_targets(p, false, advice); }
 
 }  // namespace descend

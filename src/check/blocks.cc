@@ -67,7 +67,9 @@ void Blocks::add(Allocation& allocation, const Site& made) {
 void Blocks::free(const Allocation& allocation, const Site& at) {
   const auto it = blocks_.find(reinterpret_cast<uintptr_t>(allocation.begin));
   if (it == blocks_.end()) return;
-  if (!reserved(allocation.begin)) {
+  // Memory of the host may belong to somebody else next, which nobody would tell us.
+  const bool hosts = allocation.kind == MemoryKind::kHost || allocation.device->memory_is_the_hosts();
+  if (hosts && !reserved(allocation.begin)) {
     blocks_.erase(it);
     return;
   }

@@ -15,6 +15,13 @@
 
 namespace descend {
 
+// From the first to past the last byte of a view.
+inline Extent extent_of(const aclTensor& view) {
+  Extent extent{};
+  is_addressable(view, extent);
+  return extent;
+}
+
 // Work that touched memory and may not be over.
 struct Access {
   uint32_t stream;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The life of objects and memory, the order of streams, and what is left at the end.
+// The life of objects and memory, and the order of streams.
 #include "src/check/checker.h"
 
 #include <mutex>
@@ -11,34 +11,6 @@ namespace descend {
 namespace {
 
 constexpr size_t kKeptGone = 4096;  // executors whose end is remembered
-
-const char* noun(ObjectKind kind) {
-  switch (kind) {
-    case ObjectKind::kTensor:
-      return "aclTensor";
-    case ObjectKind::kScalar:
-      return "aclScalar";
-    case ObjectKind::kIntArray:
-      return "aclIntArray";
-    case ObjectKind::kFloatArray:
-      return "aclFloatArray";
-    case ObjectKind::kBoolArray:
-      return "aclBoolArray";
-    case ObjectKind::kTensorList:
-      return "aclTensorList";
-    case ObjectKind::kScalarList:
-      return "aclScalarList";
-    case ObjectKind::kExecutor:
-      return "aclOpExecutor";
-    case ObjectKind::kStream:
-      return "aclrtStream";
-    case ObjectKind::kEvent:
-      return "aclrtEvent";
-    case ObjectKind::kContext:
-      return "aclrtContext";
-  }
-  return "object";
-}
 
 Finding finding_of(Advice::Remark remark) {
   switch (remark) {
@@ -126,7 +98,7 @@ void Checker::freeing(const Allocation& allocation) {
         if (order_.before(access.stream, access.number, order_.host())) continue;
         found.push_back({Finding::kFreedInUse,
                          current_function(),
-                         "devPtr",
+                         allocation.kind == MemoryKind::kHost ? "hostPtr" : "devPtr",
                          cat(block->describe(allocation.begin), ", is ", access.written ? "written" : "read", " by ",
                              access.what, " on stream ", access.stream, ", which the host has not waited for"),
                          {{"freed at", site},
@@ -139,26 +111,43 @@ void Checker::freeing(const Allocation& allocation) {
   reporter_.report_all(found);
 }
 
-void Checker::note(const Advice& advice) {
-  for (const Advice::Note& note : advice.notes)
-    reporter_.report(
-        {finding_of(note.remark), advice.function, note.parameter, note.text, {{"called at", Site::here()}}});
+std::map<std::string, Site> Checker::tensors_of(const Advice& advice) const {
+  std::map<std::string, Site> tensors;
+  for (const auto& [parameter, tensor] : advice.tensors)
+    if (const auto made = objects_.find({ObjectKind::kTensor, tensor}); made != objects_.end())
+      tensors[parameter] = made->second;
+  return tensors;
+}
+
+void Checker::note(const Advice& advice, const std::map<std::string, Site>& tensors) {
+  for (const Advice::Note& note : advice.notes) {
+    Reported found{finding_of(note.remark), advice.function, note.parameter, note.text, {{"called at", Site::here()}}};
+    found.add_made(tensors);
+    reporter_.report(found);
+  }
 }
 
 void Checker::planned(const void* executor, const Advice& advice) {
+  std::map<std::string, Site> tensors;
   {
     const std::lock_guard lock(mutex_);
+    tensors = tensors_of(advice);
     if (const auto it = executors_.find(executor); it != executors_.end()) {
       it->second.advice = std::make_shared<const Advice>(advice);
-      for (const auto& [parameter, tensor] : advice.tensors)
-        if (const auto made = objects_.find({ObjectKind::kTensor, tensor}); made != objects_.end())
-          it->second.tensors[parameter] = made->second;
+      it->second.tensors = tensors;
     }
   }
-  note(advice);
+  note(advice, tensors);
 }
 
-void Checker::refused(const Advice& advice) { note(advice); }
+void Checker::refused(const Advice& advice) {
+  std::map<std::string, Site> tensors;
+  {
+    const std::lock_guard lock(mutex_);
+    tensors = tensors_of(advice);
+  }
+  note(advice, tensors);
+}
 
 void Checker::recorded(const void* event, const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
@@ -179,48 +168,16 @@ void Checker::joined_event(const void* event) {
 void Checker::stream_ended(const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
   order_.end(stream.id);
+  host_functions_.erase(stream.id);  // those it never came to
 }
 
 // A function of the program runs after its stream's work, and may write what later work reads.
 void Checker::host_function(uint32_t stream, HostFunction moment) {
   const std::lock_guard lock(mutex_);
   if (moment == HostFunction::kBegins) order_.join(stream);
-  if (moment == HostFunction::kQueued) ++host_functions_;
-  if (moment == HostFunction::kEnds) --host_functions_;
-}
-
-void Checker::report_alive(const char* when) {
-  std::vector<Reported> found;
-  const auto add = [&](Finding finding, const std::string& what, const std::string& text, const Site& made) {
-    for (Reported& each : found)
-      if (each.finding == finding && each.argument == what && each.sites[0].second == made) {
-        each.text += cat(", ", text);
-        return;
-      }
-    found.push_back({finding, when, what, text, {{"made at", made}}});
-  };
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, site] : objects_) {
-      const bool handle =
-          key.first == ObjectKind::kStream || key.first == ObjectKind::kEvent || key.first == ObjectKind::kContext;
-      add(handle ? Finding::kHandleAlive : Finding::kObjectAlive, noun(key.first), cat(key.second), site);
-    }
-    for (const auto& [handle, executor] : executors_)
-      add(executor.run ? Finding::kObjectAlive : Finding::kNeverRun,
-          executor.run      ? noun(ObjectKind::kExecutor)
-          : executor.advice ? executor.advice->function
-                            : "executor",
-          cat(handle), executor.made);
-    for (const auto& [begin, block] : blocks_.all())
-      if (!block.freed && !block.reported)
-        add(Finding::kMemoryAlive, block.memory.kind == MemoryKind::kDevice ? "device memory" : "host memory",
-            cat(block.memory.asked, " bytes at ", static_cast<const void*>(block.memory.begin)), block.made);
-    for (auto& [begin, block] : blocks_.all()) block.reported = true;
-    objects_.clear();
-    executors_.clear();
-  }
-  reporter_.report_all(found);
+  if (moment == HostFunction::kQueued) ++host_functions_[stream];
+  const auto it = host_functions_.find(stream);
+  if (moment == HostFunction::kEnds && it != host_functions_.end() && --it->second == 0) host_functions_.erase(it);
 }
 
 bool Checker::dereferenced(const void* address, const Site& site) {

@@ -66,7 +66,9 @@ class Checker final : public Observer {
 
   Look look_at(const StreamInfo* stream, const Work& work);
   const Executor* executor(const void* handle) const;
-  void note(const Advice& advice);
+  // Where each parameter's tensor was created.
+  std::map<std::string, Site> tensors_of(const Advice& advice) const;
+  void note(const Advice& advice, const std::map<std::string, Site>& tensors);
   // The address's block; null, with a finding, when it is not one that the device can use.
   Block* device_block(Look& look, const std::string& argument, const aclTensor& view);
   void use(Look& look, const Use& use);
@@ -84,7 +86,7 @@ class Checker final : public Observer {
   std::map<const void*, Executor> executors_;
   std::map<const void*, Executor> gone_;
   std::deque<const void*> gone_in_order_;
-  int64_t host_functions_ = 0;  // queued and not over
+  std::map<uint32_t, int64_t> host_functions_;  // of each stream: queued and not over
 };
 
 // How a program that would end with 0 ends when something was found.

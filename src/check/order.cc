@@ -43,7 +43,10 @@ void Order::join_event(const void* event) {
 void Order::end(uint32_t stream) {
   join(stream);
   streams_.erase(stream);
+  // Nobody asks how far it had come: before() knows.
   host_.erase(stream);
+  for (auto& [other, clock] : streams_) clock.erase(stream);
+  for (auto& [event, clock] : events_) clock.erase(stream);
 }
 
 bool Order::before(uint32_t stream, uint64_t number, const VectorClock& clock) const {

@@ -88,7 +88,9 @@ const FindingText& text_of(Finding finding) {
 Reporter::Reporter(const std::string& suppressed, const std::string& json) {
   for (size_t at = 0; at < suppressed.size();) {
     const size_t comma = std::min(suppressed.find(',', at), suppressed.size());
-    suppressed_.push_back(suppressed.substr(at, comma - at));
+    std::string id = suppressed.substr(at, comma - at);
+    std::erase(id, ' ');
+    suppressed_.push_back(std::move(id));
     at = comma + 1;
   }
   if (json.empty()) return;
@@ -128,9 +130,15 @@ void Reporter::report(const Reported& reported) {
   write(json_ ? as_json(reported) : for_people(reported));
 }
 
+void Reporter::remark(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  remarks_.insert(text);
+}
+
 size_t Reporter::summarize() {
   std::map<int, std::pair<size_t, size_t>> counts;  // places, times
   size_t places = 0;
+  std::string remarks;
   {
     const std::lock_guard lock(mutex_);
     places = seen_.size();
@@ -138,6 +146,7 @@ size_t Reporter::summarize() {
       ++counts[key.first].first;
       counts[key.first].second += times;
     }
+    for (const std::string& each : remarks_) remarks += cat("; ", each);
   }
   if (json_) return places;
   std::string text = cat(kMark, places == 0 ? "nothing found" : cat(places, places == 1 ? " finding" : " findings"));
@@ -145,7 +154,7 @@ size_t Reporter::summarize() {
     text += cat(finding == counts.begin()->first ? ": " : ", ", id_of(static_cast<Finding>(finding)));
     if (count.second > 1) text += cat(" (", count.second, " times)");
   }
-  write(text + "\n");
+  write(cat(text, remarks, "\n"));
   return places;
 }
 

@@ -2,6 +2,7 @@
 // Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct Reported {
   std::string argument;                             // of it; empty where it is about none
   std::string text;                                 // the values
   std::vector<std::pair<std::string, Site>> sites;  // "the memory was allocated", where; the first is where it shows
+
+  // Where the argument's tensor was created, if it is one of these parameters'.
+  void add_made(const std::map<std::string, Site>& tensors) {
+    if (const auto it = tensors.find(argument); it != tensors.end())
+      sites.push_back({"the tensor was created at", it->second});
+  }
 };
 
 class Reporter {
@@ -29,6 +36,9 @@ class Reporter {
   void report_all(const std::vector<Reported>& all) {
     for (const Reported& each : all) report(each);
   }
+
+  // Something that the last line says of all of it.
+  void remark(const std::string& text);
 
   // The last line.  How many different things were found.
   size_t summarize();
@@ -44,6 +54,7 @@ class Reporter {
   bool json_ = false;
   LeafMutex mutex_;
   std::map<Key, size_t> seen_;
+  std::set<std::string> remarks_;
 };
 
 }  // namespace descend

@@ -19,8 +19,10 @@ struct sigaction before = {};
 
 // Says what the access was and lets it happen again, with whatever would have handled it without us.
 void on_fault(int, siginfo_t* info, void*) {
-  the_checker->dereferenced(info->si_addr, Site::here());
+  const bool sent = info->si_code <= 0;  // by kill(): it does not come again by itself
+  if (!sent) the_checker->dereferenced(info->si_addr, Site::here());
   sigaction(SIGSEGV, &before, nullptr);
+  if (sent) raise(SIGSEGV);
 }
 
 // A program that ended well but had findings ends with another status.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <limits>
 
 #include "src/backends/cpu/parallel.h"
 #include "src/base/text.h"
@@ -14,22 +15,16 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
-// Numbers whose exponent is all ones are infinities and NaN: without their sign the largest of all.
+// Infinities and NaN have an exponent of all ones: one more is carried into the sign.
 template <class Bits, Bits infinity> bool any_not_finite(const std::byte* from, size_t bytes) {
-  constexpr size_t kLanes = 128 / sizeof(Bits);  // a few vectors of any machine
-  Bits largest[kLanes] = {};
-  const auto look = [&](const std::byte* at, size_t n) {
-    Bits values[kLanes] = {};
-    std::memcpy(values, at, n);
-    for (size_t i = 0; i < kLanes; ++i) {
-      const auto magnitude = static_cast<Bits>(values[i] & static_cast<Bits>(~Bits{0} >> 1));
-      largest[i] = largest[i] > magnitude ? largest[i] : magnitude;
-    }
-  };
-  size_t at = 0;
-  for (; at + sizeof largest <= bytes; at += sizeof largest) look(from + at, sizeof largest);
-  if (at < bytes) look(from + at, bytes - at);
-  return *std::max_element(largest, largest + kLanes) >= infinity;
+  constexpr auto kOne = static_cast<Bits>(infinity & -infinity);
+  Bits seen = 0;
+  for (size_t at = 0; at < bytes; at += sizeof(Bits)) {
+    Bits value;
+    std::memcpy(&value, from + at, sizeof value);
+    seen |= static_cast<Bits>((value & infinity) + kOne);
+  }
+  return seen > std::numeric_limits<Bits>::max() / 2;
 }
 
 bool any_not_finite(DataType dtype, const std::byte* from, size_t bytes) {
@@ -45,6 +40,23 @@ bool any_not_finite(DataType dtype, const std::byte* from, size_t bytes) {
     default:
       return false;
   }
+}
+
+// body(address, bytes) of the parts of a view, in any order and on several cores, until it answers false.
+template <class Body> void for_each_part(const aclTensor& view, const Body& body) {
+  std::atomic<bool> go_on{true};
+  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
+    const auto bytes = static_cast<int64_t>(end - begin);
+    const auto look = [&](int64_t first, int64_t last) {
+      if (!go_on.load(std::memory_order_relaxed)) return;
+      if (!body(reinterpret_cast<const std::byte*>(begin) + first, static_cast<size_t>(last - first))) go_on = false;
+    };
+    if (bytes <= kGrain)
+      look(0, bytes);
+    else
+      parallel_for(bytes, kGrain, look);
+    return go_on.load();
+  });
 }
 
 // body(element's address, its number in row-major order) until it answers false.
@@ -65,16 +77,6 @@ template <class Body> void for_each_element(const aclTensor& t, const Body& body
   }
 }
 
-// "[1,2]" of element i.
-std::string position(const aclTensor& t, int64_t i) {
-  Dims index;
-  index.assign(t.shape.size(), 0);
-  for (size_t k = t.shape.size(); k-- > 0; i /= t.shape[k]) index[k] = i % t.shape[k];
-  std::string text = "[";
-  for (size_t k = 0; k < index.size(); ++k) text += cat(k > 0 ? "," : "", index[k]);
-  return text + "]";
-}
-
 double number(DataType dtype, const std::byte* at) {
   double value = 0;
   visit(Dtypes<float, float16, bfloat16, double>{}, dtype, [&]<class T> {
@@ -88,17 +90,6 @@ double number(DataType dtype, const std::byte* at) {
   return value;
 }
 
-// The first that is not finite, in words.
-std::string first_not_finite(const aclTensor& t) {
-  std::string text;
-  for_each_element(t, [&](const std::byte* at, int64_t i) {
-    if (!any_not_finite(t.dtype, at, size_of(t.dtype))) return true;
-    text = cat(describe(t), " has ", number(t.dtype, at), " at ", position(t, i));
-    return false;
-  });
-  return text;
-}
-
 int64_t integer(DataType dtype, const std::byte* at) {
   int64_t value = 0;
   visit(Dtypes<int64_t, int32_t, uint8_t>{}, dtype, [&]<class T> {
@@ -109,36 +100,58 @@ int64_t integer(DataType dtype, const std::byte* at) {
   return value;
 }
 
+bool is_class(int64_t value, const Advice::Classes& classes) { return value >= 0 && value < classes.count; }
+
+// Whether there is a class, and whether there is anything else that is not ignored.
+ClassCount look_for_classes(const aclTensor& view, const Advice::Classes& classes) {
+  std::atomic<bool> any_valid{false}, any_wrong{false};
+  visit(Dtypes<int64_t, int32_t, uint8_t>{}, view.dtype, [&]<class T> {
+    for_each_part(view, [&](const std::byte* from, size_t bytes) {
+      bool valid = false, wrong = false;
+      for (size_t at = 0; at < bytes; at += sizeof(T)) {
+        T value;
+        std::memcpy(&value, from + at, sizeof value);
+        const bool counts = value != classes.ignored, inside = is_class(value, classes);
+        valid |= counts && inside;
+        wrong |= counts && !inside;
+      }
+      if (valid) any_valid = true;
+      if (wrong) any_wrong = true;
+      return true;
+    });
+  });
+  return {.valid = any_valid, .wrong = any_wrong};
+}
+
 }  // namespace
+
+std::string position(const aclTensor& t, int64_t i) {
+  Dims index;
+  index.assign(t.shape.size(), 0);
+  for (size_t k = t.shape.size(); k-- > 0; i /= t.shape[k]) index[k] = i % t.shape[k];
+  std::string text = "[";
+  for (size_t k = 0; k < index.size(); ++k) text += cat(k > 0 ? "," : "", index[k]);
+  return text + "]";
+}
 
 bool has_not_finite(const aclTensor& view) {
   if (!is_floating(view.dtype)) return false;
-  bool found = false;
-  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
-    const auto* from = reinterpret_cast<const std::byte*>(begin);
-    const auto bytes = static_cast<int64_t>(end - begin);
-    if (bytes <= kGrain) {
-      found = any_not_finite(view.dtype, from, static_cast<size_t>(bytes));
-      return !found;
-    }
-    std::atomic<bool> any{false};
-    parallel_for(bytes, kGrain, [&](int64_t first, int64_t last) {
-      if (!any.load(std::memory_order_relaxed) && any_not_finite(view.dtype, from + first, last - first)) any = true;
-    });
-    found = any;
+  std::atomic<bool> found{false};
+  for_each_part(view, [&](const std::byte* from, size_t bytes) {
+    if (any_not_finite(view.dtype, from, bytes)) found = true;
     return !found;
   });
   return found;
 }
 
 ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes) {
-  ClassCount count;
+  ClassCount count = look_for_classes(view, classes);
+  if (count.wrong == 0) return count;
+  count.wrong = 0;
   for_each_element(view, [&](const std::byte* at, int64_t i) {
     const int64_t value = integer(view.dtype, at);
-    if (value == classes.ignored) return true;
-    if (value >= 0 && value < classes.count) {
-      ++count.valid;
-    } else if (count.wrong++ == 0) {
+    if (value == classes.ignored || is_class(value, classes)) return true;
+    if (count.wrong++ == 0) {
       count.first_wrong = i;
       count.value = value;
     }
@@ -147,52 +160,27 @@ ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes) 
   return count;
 }
 
-ValueWatch::ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site)
-    : reporter_(reporter),
-      advice_(std::move(advice)),
-      function_(function),
-      uses_(uses.begin(), uses.end()),
-      site_(std::move(site)),
-      expected_(advice_.not_finite) {}
-
-void ValueWatch::report(Finding finding, const std::string& argument, std::string text) const {
-  reporter_.report({finding, function_, argument, std::move(text), {{"called at", site_}}});
+std::string first_not_finite(const aclTensor& t) {
+  std::string text;
+  for_each_element(t, [&](const std::byte* at, int64_t i) {
+    if (!any_not_finite(t.dtype, at, size_of(t.dtype))) return true;
+    text = cat(describe(t), " has ", number(t.dtype, at), " at ", position(t, i));
+    return false;
+  });
+  return text;
 }
 
-void ValueWatch::before() {
-  for (const Advice::Classes& classes : advice_.classes)
-    for (const Use& use : uses_) {
-      if (use.name != classes.parameter) continue;
-      const ClassCount count = count_classes(use.view, classes);
-      if (count.wrong > 0)
-        report(Finding::kTarget, use.name,
-               cat(describe(use.view), " has ", count.value, " at ", position(use.view, count.first_wrong),
-                   "; classes are 0 to ", classes.count - 1, ", ignoreIndex is ", classes.ignored,
-                   count.wrong > 1 ? cat("; ", count.wrong, " elements are such") : ""));
-      if (classes.mean && count.valid == 0) {
-        expected_ = true;
-        report(Finding::kMeanOfNothing, use.name,
-               cat("all ", size_of(use.view), " targets are ignored, so there is nothing to divide by"));
-      }
-    }
-  // What is written over cannot be looked at afterwards.
-  for (const Use& use : uses_)
-    if (use.read && use.written && !expected_) expected_ = has_not_finite(use.view);
-  for (const Use& in : uses_)
-    for (const Use& out : uses_) {
-      if (expected_ || !in.read || in.written || !out.written) continue;
-      if (in.view.data == out.view.data) expected_ = has_not_finite(in.view);
-    }
-}
-
-void ValueWatch::after() {
-  if (expected_) return;
-  for (const Use& out : uses_) {
-    if (!out.written || !has_not_finite(out.view)) continue;
-    for (const Use& in : uses_)
-      if (in.read && !in.written && has_not_finite(in.view)) return;
-    report(Finding::kNotFinite, out.name, first_not_finite(out.view));
-  }
+bool has_not_finite_at(const aclTensor& rows, const aclTensor& targets, const Advice::Classes& classes) {
+  bool found = false;
+  for_each_element(targets, [&](const std::byte* at, int64_t i) {
+    const int64_t value = integer(targets.dtype, at);
+    if (value == classes.ignored || !is_class(value, classes)) return true;
+    const int64_t element = rows.offset + i * rows.strides[0] + value * rows.strides[1];
+    const auto item = static_cast<int64_t>(size_of(rows.dtype));
+    found = any_not_finite(rows.dtype, static_cast<const std::byte*>(rows.data) + element * item, size_of(rows.dtype));
+    return !found;
+  });
+  return found;
 }
 
 }  // namespace descend

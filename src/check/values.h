@@ -2,6 +2,7 @@
 // The values that a run reads and writes: class numbers that are none, means of nothing, NaN and infinities.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,20 +16,32 @@ namespace descend {
 // Whether a view of a floating dtype has an element that is not finite.  Several cores look.
 bool has_not_finite(const aclTensor& view);
 
+// The first such, in words.
+std::string first_not_finite(const aclTensor& view);
+// Whether rows that are 0 but at their targets have one there.
+bool has_not_finite_at(const aclTensor& rows, const aclTensor& targets, const Advice::Classes& classes);
+
+// "[1,2]" of an element's number in row-major order.
+std::string position(const aclTensor& view, int64_t i);
+
 struct ClassCount {
-  int64_t valid = 0, wrong = 0;
-  int64_t first_wrong = 0, value = 0;  // where, counting elements in row-major order
+  bool valid = false;                  // there is one that counts
+  int64_t wrong = 0;                   // how many are no class and not ignored
+  int64_t first_wrong = 0, value = 0;  // the first of them, counting elements in row-major order
 };
 ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
 
 // Looks at one run on the thread that computes it.
 class ValueWatch final : public Watch {
  public:
-  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site);
+  // `tensors`: where each parameter's was created.
+  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site,
+             std::map<std::string, Site> tensors);
   void before() override;
   void after() override;
 
  private:
+  bool is_not_finite(const Use& out) const;
   void report(Finding finding, const std::string& argument, std::string text) const;
 
   Reporter& reporter_;
@@ -36,6 +49,7 @@ class ValueWatch final : public Watch {
   const std::string function_;
   const std::vector<Use> uses_;
   const Site site_;
+  const std::map<std::string, Site> tensors_;
   bool expected_ = false;  // a result that is not finite is explained already
 };
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a piece of work touches: is it memory, the right memory, written before it is read, and nobody else's now.
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
+// A piece of work that is about to be handed over: an operator with its tensors, a copy, a fill.
 #include <mutex>
 
 #include "src/base/text.h"
@@ -14,7 +10,6 @@ namespace descend {
 namespace {
 
 constexpr size_t kAlignment = 32;
-constexpr size_t kMostAccesses = 1024;  // remembered of a block; then the oldest are forgotten
 
 // Between submitting and watching the same run, on one thread.
 constinit thread_local bool values_say_nothing = false;
@@ -26,22 +21,6 @@ aclTensor bytes_at(const void* address, uint64_t bytes) {
   view.strides = {1};
   view.data = const_cast<void*>(address);
   return view;
-}
-
-bool is_mapped(const void* address) {
-  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  unsigned char ignored = 0;
-  return mincore(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(address) / page * page), 1, &ignored) == 0;
-}
-
-Extent extent_of(const aclTensor& view) {
-  Extent extent{};
-  is_addressable(view, extent);
-  return extent;
-}
-
-std::string named(const char* function, const std::string& argument) {
-  return argument.empty() ? function : cat(function, ", ", argument);
 }
 
 }  // namespace
@@ -60,101 +39,6 @@ Checker::Look Checker::look_at(const StreamInfo* stream, const Work& work) {
     look.number = moment.number;
   }
   return look;
-}
-
-Block* Checker::device_block(Look& look, const std::string& argument, const aclTensor& view) {
-  Block* const block = blocks_.find(view.data);
-  const auto refuse = [&](Finding finding, std::string text) {
-    look.found.push_back({finding, look.function, argument, std::move(text), {{"called at", look.site}}});
-    look.fatal = id_of(finding);
-    return nullptr;
-  };
-  if (block == nullptr) {
-    const std::string text = cat(describe(view), " at ", static_cast<const void*>(view.data));
-    return refuse(!blocks_.reserved(view.data) && is_mapped(view.data) ? Finding::kHostMemory : Finding::kNobodysMemory,
-                  text);
-  }
-  if (block->freed) {
-    refuse(Finding::kFreedMemory, cat(describe(view), " at ", block->describe(view.data)));
-    look.found.back().sites.push_back({"the memory was freed at", block->freed_at});
-    look.found.back().sites.push_back({"it was allocated at", block->made});
-    return nullptr;
-  }
-  if (block->memory.kind == MemoryKind::kHost) {
-    refuse(Finding::kHostMemory, cat(describe(view), " at ", block->describe(view.data)));
-    look.found.back().sites.push_back({"the memory was allocated at", block->made});
-    return nullptr;
-  }
-  const Extent extent = extent_of(view);
-  const auto begin = static_cast<int64_t>(block->begin());
-  const bool outside = extent.begin < begin || extent.end > begin + static_cast<int64_t>(block->memory.bytes);
-  if (outside || extent.end > begin + static_cast<int64_t>(block->memory.asked)) {
-    look.found.push_back({outside ? Finding::kOutside : Finding::kPadding,
-                          look.function,
-                          argument,
-                          cat(describe(view), view.offset != 0 ? cat(" at offset ", view.offset) : "", " takes bytes ",
-                              extent.begin - begin, " to ", extent.end - begin, " of memory of ", block->memory.asked,
-                              " bytes (", block->memory.bytes, " with padding)"),
-                          {{"called at", look.site}, {"the memory was allocated at", block->made}}});
-    look.unwritten = true;
-    if (outside) look.fatal = id_of(Finding::kOutside);
-  }
-  return outside ? nullptr : block;
-}
-
-void Checker::touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written) {
-  const Extent extent = extent_of(view);
-  std::erase_if(block.accesses, [&](const Access& a) { return order_.before(a.stream, a.number, order_.host()); });
-  for (const Access& other : block.accesses) {
-    if ((!written && !other.written) || order_.before(other.stream, other.number, *look.after)) continue;
-    if (!overlap(view, extent, other.view, other.extent)) continue;
-    const bool host = look.stream == nullptr;
-    look.found.push_back(
-        {host ? Finding::kRaceWithHost : Finding::kRaceOfStreams,
-         look.function,
-         argument,
-         cat(written ? "written" : "read", host ? " by the host" : cat(" on stream ", look.stream->id), ", ",
-             other.written ? "written" : "read", " by ", other.what, " on stream ", other.stream, ": ",
-             block.describe(reinterpret_cast<const void*>(std::max(extent.begin, other.extent.begin)))),
-         {{"called at", look.site},
-          {"the other work was submitted at", other.site},
-          {"the memory was allocated at", block.made}}});
-    break;
-  }
-  if (look.stream == nullptr) return;  // what the host does itself is over when it returns
-  for (Access& same : block.accesses)
-    if (same.stream == look.stream->id && same.written == written && alike(same.view, view) &&
-        same.view.data == view.data) {
-      same = {look.stream->id, look.number, view, extent, written, named(look.function, argument), look.site};
-      return;
-    }
-  if (block.accesses.size() >= kMostAccesses) block.accesses.erase(block.accesses.begin());
-  block.accesses.push_back(
-      {look.stream->id, look.number, view, extent, written, named(look.function, argument), look.site});
-}
-
-void Checker::check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view) {
-  if (host_functions_ > 0) return;  // one of them may be about to write it
-  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
-    const size_t last = std::min<size_t>(end - block.begin(), block.memory.asked), first = begin - block.begin();
-    const size_t unwritten = block.written.first_unwritten(first, last);
-    if (unwritten >= last) return true;
-    look.unwritten = true;
-    look.found.push_back({Finding::kUninitialised,
-                          look.function,
-                          argument,
-                          cat(describe(view), " reads byte ", unwritten, " of ", block.describe(block.memory.begin),
-                              ", which nothing wrote"),
-                          {{"called at", look.site}, {"the memory was allocated at", block.made}}});
-    return false;
-  });
-}
-
-void Checker::mark_written(Block& block, const aclTensor& view) {
-  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
-    block.written.mark(begin - block.begin(), end - block.begin());
-    return true;
-  });
 }
 
 void Checker::use(Look& look, const Use& use) {
@@ -183,6 +67,8 @@ void Checker::check_overlaps(Look& look, std::span<const Use> uses) {
                             cat(describe(out.view), " at ", static_cast<const void*>(out.view.data), " overlaps ",
                                 in.name, ", ", describe(in.view), " at ", static_cast<const void*>(in.view.data)),
                             {{"called at", look.site}}});
+      if (const Block* block = blocks_.find(out.view.data))
+        look.found.back().sites.push_back({"the memory was allocated at", block->made});
     }
 }
 
@@ -206,19 +92,26 @@ void Checker::copy(Look& look, const Work& work) {
   Block* const to = side(work.to, to_name, true);
   if (work.from != nullptr && look.fatal.empty()) {
     constexpr struct {
+      const char* name;
       bool to_device, from_device;
-    } kKinds[] = {{false, false}, {true, false}, {false, true}, {true, true}};
+    } kKinds[] = {{"ACL_MEMCPY_HOST_TO_HOST", false, false},
+                  {"ACL_MEMCPY_HOST_TO_DEVICE", true, false},
+                  {"ACL_MEMCPY_DEVICE_TO_HOST", false, true},
+                  {"ACL_MEMCPY_DEVICE_TO_DEVICE", true, true}};
     const bool wrong =
         work.kind >= 0 && work.kind < 4 &&
         (kKinds[work.kind].to_device != (to != nullptr) || kKinds[work.kind].from_device != (from != nullptr));
     const auto place = [](const Block* block) { return block == nullptr ? "the host" : "the device"; };
-    if (wrong)
-      look.found.push_back(
-          {Finding::kCopyKind,
-           look.function,
-           "kind",
-           cat("kind is ", work.kind, ", but the copy is from memory of ", place(from), " to memory of ", place(to)),
-           {{"called at", look.site}}});
+    if (wrong) {
+      look.found.push_back({Finding::kCopyKind,
+                            look.function,
+                            "kind",
+                            cat("it is ", kKinds[work.kind].name, ", but the copy is from memory of ", place(from),
+                                " to memory of ", place(to)),
+                            {{"called at", look.site}}});
+      for (const Block* block : {from, to})
+        if (block != nullptr) look.found.back().sites.push_back({"the device memory was allocated at", block->made});
+    }
   }
   if (to == nullptr) {
     if (from != nullptr) check_written(look, "src", *from, bytes_at(work.from, work.bytes));
@@ -256,14 +149,14 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
       copy(look, work);
     }
     if (look.executor != nullptr)
-      for (Reported& each : look.found)
-        if (const auto it = look.executor->tensors.find(each.argument); it != look.executor->tensors.end())
-          each.sites.push_back({"the tensor was created at", it->second});
+      for (Reported& each : look.found) each.add_made(look.executor->tensors);
     values_say_nothing = look.unwritten;
     found = std::move(look.found);
     fatal = std::move(look.fatal);
   }
   reporter_.report_all(found);
+  if (!work.uses.empty() && !stream->device->memory_is_the_hosts())
+    reporter_.remark("values were not looked at, and the host not kept from device memory: it is not the host's");
   if (fatal.empty()) return {};
   return {stream == nullptr ? Code::kParamInvalid : Code::kKernelFailed,
           cat(work.function, ": ", fatal, ", so the work was not done"), "see what the checker said of it"};
@@ -272,11 +165,16 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
 std::unique_ptr<Watch> Checker::watch(const StreamInfo&, const Work& work, std::span<const Use> uses) {
   if (values_say_nothing) return nullptr;
   Advice advice;
+  std::map<std::string, Site> tensors;
   {
     const std::lock_guard lock(mutex_);
-    if (const Executor* known = executor(work.executor); known != nullptr && known->advice) advice = *known->advice;
+    if (const Executor* known = executor(work.executor); known != nullptr && known->advice) {
+      advice = *known->advice;
+      tensors = known->tensors;
+    }
   }
-  return std::make_unique<ValueWatch>(reporter_, std::move(advice), work.function, uses, Site::here());
+  return std::make_unique<ValueWatch>(reporter_, std::move(advice), work.function, uses, Site::here(),
+                                      std::move(tensors));
 }
 
 }  // namespace descend

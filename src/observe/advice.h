@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What an operator knows of a call that its contract does not ask for, but a card or common sense does.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,11 +24,15 @@ struct Advice {
     std::string parameter;
     int64_t count = 0;
     int64_t ignored = 0;
-    bool mean = false;  // over the positions that count
+    bool mean = false;        // over the positions that count
+    std::string result = {};  // an output that is 0 but at the class of each position, in dimension 1; empty: none
   };
 
   void note(Remark remark, std::string parameter, std::string text) {
     notes.push_back({remark, std::move(parameter), std::move(text)});
+  }
+  bool has(Remark remark) const {
+    return std::any_of(notes.begin(), notes.end(), [&](const Note& each) { return each.remark == remark; });
   }
 
   const char* function = "";

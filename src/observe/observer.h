@@ -120,12 +120,13 @@ using Observers = std::vector<Observer*>;
 extern std::atomic<const Observers*> observers;
 }  // namespace detail
 
-inline bool observed() { return detail::observers.load(std::memory_order_acquire) != nullptr; }
+// Relaxed: an acquiring load waits, on Arm, for the stores of the mutex that was let go of before.
+inline bool observed() { return detail::observers.load(std::memory_order_relaxed) != nullptr; }
 
 // Calls body(observer) for each there is.
 template <class Body> void observe(const Body& body) {
-  if (const auto* all = detail::observers.load(std::memory_order_acquire)) [[unlikely]]
-    for (Observer* observer : *all) body(*observer);
+  if (observed()) [[unlikely]]
+    for (Observer* observer : *detail::observers.load(std::memory_order_acquire)) body(*observer);
 }
 
 // For ever: observers are never removed.  While the library is loaded.

@@ -12,14 +12,16 @@ struct StreamObject;
 
 namespace detail {
 
+// The tensors of a call, also of one that the table refuses.
+template <class P> void name_tensors(const Spec<P>& spec, const P& p, Advice& advice) {
+  for (const Row<P>& row : spec.rows())
+    if (row.tensor && p.*row.tensor) advice.tensors.push_back({row.name, p.*row.tensor});
+}
+
 // The attributes and scalars of a call.
 template <class P> void describe_attributes(const Spec<P>& spec, const P& p, Advice& advice) {
   for (const Row<P>& row : spec.rows()) {
-    if (!row.present(p)) continue;
-    if (row.tensor) {
-      advice.tensors.push_back({row.name, p.*row.tensor});
-      continue;
-    }
+    if (row.tensor || !row.present(p)) continue;
     const std::string text = row.describe(p);
     advice.attributes += cat(advice.attributes.empty() ? "" : ", ", row.name, " ", text);
     advice.not_finite |= text.find("nan") != std::string::npos || text.find("inf") != std::string::npos;
@@ -29,6 +31,7 @@ template <class P> void describe_attributes(const Spec<P>& spec, const P& p, Adv
 template <class Op> Advice advice_of(const typename Op::Params& p) {
   Advice advice;
   advice.function = Op::spec().function();
+  name_tensors(Op::spec(), p, advice);
   describe_attributes(Op::spec(), p, advice);
   if constexpr (requires { Op::advise(p, advice); }) Op::advise(p, advice);
   return advice;
@@ -43,9 +46,10 @@ template <class Op> [[gnu::cold]] void tell_planned(const typename Op::Params& p
 }
 
 // A call that the table refused, where the product is the reason.
-template <class Op> [[gnu::cold]] void tell_refused(const Status& why) {
+template <class Op> [[gnu::cold]] void tell_refused(const typename Op::Params& p, const Status& why) {
   Advice advice;
   advice.function = Op::spec().function();
+  name_tensors(Op::spec(), p, advice);
   if (why.code() == Code::kNoKernel) {
     advice.note(Advice::Remark::kNoOperator, "", why.message());
   } else if (why.code() == Code::kInvalid) {

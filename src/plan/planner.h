@@ -166,7 +166,7 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     } else {
       Extents extents;
       if (Status s = spec.check(params, extents); !s.ok()) {
-        if (observed()) detail::tell_refused<Op>(s);
+        if (observed()) detail::tell_refused<Op>(params, s);
         return detail::fail(spec.function(), s);
       }
       if (!backend) return detail::fail(spec.function(), detail::no_device());

@@ -185,22 +185,24 @@ std::string Trace::table() const {
   std::sort(rows.begin(), rows.end(),
             [](const auto& a, const auto& b) { return a.second.microseconds > b.second.microseconds; });
   char line[160];
-  std::snprintf(line, sizeof line, "%-32s %8s %14s %12s %9s %10s\n", "function", "calls", "total us", "mean us", "GB/s",
-                "of copying");
+  std::snprintf(line, sizeof line, "%-32s %8s %14s %12s %9s %8s\n", "function", "calls", "total us", "mean us", "GB/s",
+                "share");
   std::string text = line;
   double bandwidth = 0;
+  for (const auto& [device, clock] : clocks_) bandwidth = std::max(bandwidth, clock.bandwidth);
   for (const auto& [name, total] : rows) {
     const double rate = total.microseconds > 0 ? static_cast<double>(total.bytes) / total.microseconds * 1e6 : 0;
-    bandwidth = std::max(bandwidth, total.bandwidth);
+    const double limit = total.bandwidth > 0 ? total.bandwidth : bandwidth;  // the host's copies are of no device
     char share[16] = "-";
-    if (total.bandwidth > 0 && total.bytes > 0)
-      std::snprintf(share, sizeof share, "%.0f %%", 100 * rate / total.bandwidth);
-    std::snprintf(line, sizeof line, "%-32s %8llu %14.1f %12.2f %9.2f %10s\n", name.c_str(),
+    if (limit > 0 && total.bytes > 0) std::snprintf(share, sizeof share, "%.0f %%", 100 * rate / limit);
+    std::snprintf(line, sizeof line, "%-32s %8llu %14.1f %12.2f %9.2f %8s\n", name.c_str(),
                   static_cast<unsigned long long>(total.calls), total.microseconds,
                   total.microseconds / static_cast<double>(total.calls), rate / 1e9, share);
     text += line;
   }
-  std::snprintf(line, sizeof line, "(time on the streams; large copies within the device run at %.1f GB/s)\n",
+  text += "(time on the streams, and the host's in copies it makes itself";
+  if (bandwidth == 0) return text + ")\n";
+  std::snprintf(line, sizeof line, "; share of the %.1f GB/s at which the device copies its memory)\n",
                 bandwidth / 1e9);
   return text + line;
 }

@@ -3,6 +3,7 @@
 #include "src/check/checker.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdio>
 #include <fstream>
@@ -10,8 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/device/backends.h"
-#include "src/device/device.h"
+#include "src/backends/cpu/device.h"
 
 namespace descend::test {
 namespace {
@@ -19,22 +19,28 @@ namespace {
 // A checker whose findings are lines of a file.
 class CheckChecker : public testing::Test {
  protected:
-  CheckChecker()
+  explicit CheckChecker(Device& device)
       : file_(testing::TempDir() + "findings_" + std::to_string(reinterpret_cast<uintptr_t>(this))),
+        device_(device),
         reporter_("", file_),
         checker_(reporter_) {}
+  CheckChecker() : CheckChecker(host()) {}
   ~CheckChecker() override {
-    for (const Allocation& each : freed_) device().free(each.memory);
+    for (const Allocation& each : freed_) device_.free(each.memory);
     std::remove(file_.c_str());
   }
 
-  static Device& device() { return *visible_devices().entries.at(0).device; }
+  // The host's memory, whatever device the other tests are on.
+  static Device& host() {
+    static CpuDevice& device = *new CpuDevice("cpu");
+    return device;
+  }
   Allocation allocate(size_t bytes) {
     Allocation made;
-    made.memory = made.begin = static_cast<std::byte*>(device().allocate(bytes + 64));
+    made.memory = made.begin = static_cast<std::byte*>(device_.allocate(bytes + 64));
     made.bytes = bytes + 64;
     made.asked = bytes;
-    made.device = &device();
+    made.device = &device_;
     checker_.allocated(made);
     return made;
   }
@@ -52,7 +58,7 @@ class CheckChecker : public testing::Test {
     return made;
   }
   Status run(uint32_t stream, const std::vector<Use>& uses) {
-    const StreamInfo info{stream, 0, &device(), nullptr};
+    const StreamInfo info{stream, 0, &device_, nullptr};
     return checker_.submitting(&info, {.function = "aclnnTest", .uses = uses});
   }
   void copy_in(const Allocation& memory) {
@@ -73,6 +79,7 @@ class CheckChecker : public testing::Test {
   using Ids = std::vector<std::string>;
 
   const std::string file_;
+  Device& device_;
   Reporter reporter_;
   Checker checker_;
   std::mutex mutex_;
@@ -92,7 +99,7 @@ TEST_F(CheckChecker, device_memory_has_an_address_without_access_that_is_not_use
 
 TEST_F(CheckChecker, reads_of_what_an_event_orders_are_no_race_and_others_are) {
   const Allocation memory = allocate(64);
-  const StreamInfo first{1, 0, &device(), nullptr}, second{2, 0, &device(), nullptr};
+  const StreamInfo first{1, 0, &device_, nullptr}, second{2, 0, &device_, nullptr};
   const int event = 0;
   EXPECT_TRUE(run(1, {use("out", memory, true)}).ok());
   checker_.recorded(&event, first);
@@ -122,7 +129,7 @@ TEST_F(CheckChecker, columns_of_one_matrix_are_no_race) {
   EXPECT_EQ(found(), Ids{});
   EXPECT_TRUE(run(3, {column(1)}).ok());
   EXPECT_EQ(found(), Ids{"DSC-201"});
-  for (uint32_t stream : {1, 2, 3}) checker_.stream_ended({stream, 0, &device(), nullptr});
+  for (uint32_t stream : {1, 2, 3}) checker_.stream_ended({stream, 0, &device_, nullptr});
   free(memory);
 }
 
@@ -147,7 +154,7 @@ TEST_F(CheckChecker, many_threads_that_do_right_are_told_nothing) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
-      const StreamInfo stream{100 + t, 0, &device(), nullptr};
+      const StreamInfo stream{100 + t, 0, &device_, nullptr};
       for (int i = 0; i < 50; ++i) {
         const Allocation in = allocate(256), out = allocate(256);
         int object = 0;
@@ -173,11 +180,66 @@ TEST_F(CheckChecker, many_threads_that_do_wrong_are_all_told) {
       const Allocation memory = allocate(256);
       const std::string name = "self" + std::to_string(t);
       EXPECT_TRUE(run(100 + t, {use(name.c_str(), memory, false)}).ok());  // never written
-      checker_.joined({100 + t, 0, &device(), nullptr});
+      checker_.joined({100 + t, 0, &device_, nullptr});
       free(memory);
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(found(), Ids(8, "DSC-107"));
+}
+
+// A device whose memory the host cannot even read: whoever tries to ends the test.
+class FarDevice final : public Device {
+ public:
+  std::string description() const override { return "far away"; }
+  void* allocate(size_t) override {
+    void* const at = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED ? nullptr : at;
+  }
+  void free(void* memory) override { munmap(memory, kBytes); }
+  void* allocate_host(size_t) override { return nullptr; }
+  void free_host(void*) override {}
+  Status copy(void*, const void*, size_t) override { return {}; }
+  Status fill(void*, uint8_t, size_t) override { return {}; }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  std::unique_ptr<Event> make_event() override { return nullptr; }
+  MemoryInfo memory() const override { return {}; }
+
+ private:
+  static constexpr size_t kBytes = 1 << 16;
+};
+
+class CheckCheckerFarAway : public CheckChecker {
+ protected:
+  CheckCheckerFarAway() : CheckChecker(far()) {}
+  static Device& far() {
+    static FarDevice& device = *new FarDevice;
+    return device;
+  }
+};
+
+TEST_F(CheckCheckerFarAway, everything_but_values_is_known) {
+  const Allocation memory = allocate(64), other = allocate(64);
+  EXPECT_EQ(memory.begin, memory.memory) << "the host has no access anyway";
+  EXPECT_TRUE(run(1, {use("self", memory, false)}).ok());
+  EXPECT_EQ(found(), Ids{"DSC-107"});
+  copy_in(memory);
+  EXPECT_TRUE(run(2, {use("self", memory, false), use("out", other, true)}).ok());
+  EXPECT_TRUE(run(3, {use("self", other, false)}).ok());
+  EXPECT_EQ(found(), (Ids{"DSC-107", "DSC-202", "DSC-201"}));
+  for (uint32_t stream : {1, 2, 3}) checker_.joined({stream, 0, &device_, nullptr});
+  free(memory);
+  EXPECT_FALSE(run(4, {use("self", memory, false)}).ok());
+  EXPECT_EQ(found(), (Ids{"DSC-107", "DSC-202", "DSC-201", "DSC-104"}));
+  free(other);
+}
+
+TEST_F(CheckCheckerFarAway, an_address_in_no_allocation_is_nobodys) {
+  const Allocation memory = allocate(64);
+  Use astray = use("self", memory, false);
+  astray.view.data = memory.begin + 4096;
+  EXPECT_FALSE(run(1, {astray}).ok());
+  EXPECT_EQ(found(), Ids{"DSC-105"});
+  free(memory);
 }
 
 }  // namespace

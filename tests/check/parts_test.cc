@@ -141,19 +141,62 @@ TEST(CheckValues, finds_the_one_number_that_is_not_finite_wherever_it_is) {
     }
     values[at] = 0;
   }
-  uint16_t halves[3] = {0x7bff, 0x7c00, 0};  // 65504 and infinity as FLOAT16, both finite as BF16
-  EXPECT_TRUE(has_not_finite(view_of(DataType::kFloat16, {3}, {1}, halves)));
-  EXPECT_FALSE(has_not_finite(view_of(DataType::kBfloat16, {3}, {1}, halves)));
   EXPECT_FALSE(has_not_finite(view_of(DataType::kInt32, {1}, {1}, values.data())));
+}
+
+TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
+  for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    auto half = static_cast<uint16_t>(bits);
+    EXPECT_EQ(has_not_finite(view_of(DataType::kFloat16, {1}, {1}, &half)), (bits & 0x7c00) == 0x7c00) << bits;
+    EXPECT_EQ(has_not_finite(view_of(DataType::kBfloat16, {1}, {1}, &half)), (bits & 0x7f80) == 0x7f80) << bits;
+  }
+  for (double value : {0.0, -0.0, 1e308, -1e308, double{INFINITY}, -double{INFINITY}, double{NAN}, -double{NAN}})
+    EXPECT_EQ(has_not_finite(view_of(DataType::kDouble, {1}, {1}, &value)), !std::isfinite(value)) << value;
+}
+
+TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("DSC-3*, DSC-201", "");
+  for (const Finding finding : {Finding::kObjectAlive, Finding::kRaceOfStreams, Finding::kTarget, Finding::kTarget})
+    reporter.report({finding, "aclnnTest", "target", "text", {}});
+  for (int i = 0; i < 2; ++i) reporter.remark("the device is far away");
+  EXPECT_EQ(reporter.summarize(), 1u);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(text.find("==descend== DSC-401 aclnnTest, target: a target is no class"), 0u) << text;
+  EXPECT_TRUE(text.ends_with("\n==descend== 1 finding: DSC-401 (2 times); the device is far away\n")) << text;
 }
 
 TEST(CheckValues, counts_classes_in_logical_order) {
   int64_t targets[6] = {0, 5, -100, 2, 3, -1};
   const auto count = count_classes(view_of(DataType::kInt64, {3, 2}, {1, 3}, targets), {"target", 3, -100, false});
-  EXPECT_EQ(count.valid, 2);        // 0 and 2
+  EXPECT_TRUE(count.valid);         // 0 and 2
   EXPECT_EQ(count.wrong, 3);        // 5, 3 and -1
   EXPECT_EQ(count.first_wrong, 2);  // 0, 2, 5, 3, -100, -1
   EXPECT_EQ(count.value, 5);
+}
+
+TEST(CheckValues, of_right_and_ignored_classes_nothing_is_wrong) {
+  std::vector<int32_t> targets(200000, -100);
+  const auto view = view_of(DataType::kInt32, {200000}, {1}, targets.data());
+  const Advice::Classes classes{"target", 3, -100, true};
+  EXPECT_FALSE(count_classes(view, classes).valid);
+  targets[150000] = 2;
+  EXPECT_TRUE(count_classes(view, classes).valid);
+  EXPECT_EQ(count_classes(view, classes).wrong, 0);
+  targets[150001] = 3;
+  EXPECT_EQ(count_classes(view, classes).wrong, 1);
+  EXPECT_EQ(count_classes(view, classes).first_wrong, 150001);
+}
+
+TEST(CheckValues, of_rows_that_are_0_elsewhere_the_targets_are_looked_at) {
+  float values[12] = {0, NAN, 0, 0, 0, 1, INFINITY, 0, 0, 0, 0, 0};  // 4 x 3
+  int64_t targets[4] = {0, 2, -100, 7};
+  const auto rows = view_of(DataType::kFloat, {4, 3}, {3, 1}, values);
+  const auto view = view_of(DataType::kInt64, {4}, {1}, targets);
+  const Advice::Classes classes{"target", 3, -100, false};
+  EXPECT_FALSE(has_not_finite_at(rows, view, classes));
+  targets[2] = 0;
+  EXPECT_TRUE(has_not_finite_at(rows, view, classes));
 }
 
 }  // namespace

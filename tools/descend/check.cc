@@ -98,15 +98,20 @@ void add_bench(Command& command) {
   bench_command->add_flag("--quick", options->quick, "Fewer sizes, shorter");
   bench_command->add_flag("--list", options->list, "Only name the cases");
   bench_command->add_option("--filter", options->filter, "Only cases with this text in their names");
-  bench_command->add_option("--output", options->file, "Write the numbers to a file, as JSON; with --json: /dev/stderr")
-      ->type_name("FILE");
-  bench_command->footer("Examples:\n  descend bench --quick\n  descend bench --filter aclnnElu --output elu.json");
+  bench_command->add_option("--output", options->file, "Write the numbers to a file, as JSON")->type_name("FILE");
+  bench_command->footer(
+      "Examples:\n  descend bench --quick\n  descend bench --filter aclnnElu --output elu.json\n  descend bench "
+      "--quick --json >all.json");
   bench_command->callback([&command, options] {
     std::vector<std::string> arguments;
     if (options->quick) arguments.push_back("--quick");
     if (options->list) arguments.push_back("--list");
     if (!options->filter.empty()) arguments.insert(arguments.end(), {"--filter", options->filter});
-    if (options->file.empty() && command.json) options->file = "/dev/stderr";
+    // The numbers take the place of the table, which people still see.
+    if (options->file.empty() && command.json) {
+      options->file = "/dev/fd/" + std::to_string(dup(STDOUT_FILENO));
+      dup2(STDERR_FILENO, STDOUT_FILENO);
+    }
     if (!options->file.empty()) arguments.insert(arguments.end(), {"--json", options->file});
     bench(command, arguments);
   });

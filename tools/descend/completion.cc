@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "src/check/findings.h"
 #include "src/plan/catalog.h"
 #include "tools/descend/command.h"
 
@@ -16,14 +17,19 @@ std::string words_of(const CLI::App& app) {
   return words.empty() ? words : words.substr(1);
 }
 
-std::string operators() {
+// What a command takes besides options.
+std::string arguments_of(const std::string& command) {
+  if (command == "completion") return "bash zsh fish";
   std::string names;
-  for (const OperatorEntry& entry : catalog()) names += (names.empty() ? "" : " ") + entry.text.function;
+  if (command != "doc") return names;
+  for (const OperatorEntry& entry : catalog()) names += entry.text.function + " ";
+  for (const FindingText& each : kFindings) names += "DSC-" + std::to_string(static_cast<int>(each.finding)) + " ";
+  names.pop_back();
   return names;
 }
 
 std::vector<const CLI::App*> commands(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* each) { return each->get_name() != "completion"; });
+  return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
 // Both bash and zsh (with bashcompinit) read this.
@@ -31,9 +37,8 @@ std::string for_bash(const CLI::App& app) {
   std::string names, cases;
   for (const CLI::App* each : commands(app)) {
     names += (names.empty() ? "" : " ") + each->get_name();
-    const bool doc = each->get_name() == "doc";
-    cases += "    " + each->get_name() + ") words=\"" + words_of(*each) + " --json" + (doc ? " " + operators() : "") +
-             "\" ;;\n";
+    cases +=
+        "    " + each->get_name() + ") words=\"" + words_of(*each) + " " + arguments_of(each->get_name()) + "\" ;;\n";
   }
   return "_descend() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
@@ -67,9 +72,10 @@ std::string for_fish(const CLI::App& app) {
       if (!option->get_lnames().empty())
         text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -l " + option->get_lnames().front() +
                 (option->get_expected_max() > 0 ? " -r" : "") + " -d '" + option->get_description() + "'\n";
+    if (const std::string words = arguments_of(name); !words.empty())
+      text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -f -a '" + words + "'\n";
   }
-  return text + "complete -c descend -n '__fish_seen_subcommand_from doc' -f -a '" + operators() + "'\n" +
-         "complete -c descend -l json -d 'Print JSON, for programs'\n";
+  return text;
 }
 
 }  // namespace

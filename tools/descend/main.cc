@@ -24,12 +24,11 @@ int main(int argc, char** argv) {
   // What stands behind "--" is another program's.
   char** const end = std::find_if(argv, argv + argc, [](const char* text) { return std::string_view(text) == "--"; });
   if (end != argv + argc) command.program.assign(end + 1, argv + argc);
+  const auto add_json = [&](CLI::App& app) { app.add_flag("--json", command.json, "Print JSON, for programs"); };
   try {
     CLI::App& app = command.app;
     app.set_version_flag("--version", "descend " DESCEND_VERSION);
-    app.add_flag("--json", command.json, "Print JSON, for programs");
     app.require_subcommand(1);
-    app.fallthrough();
     app.footer(
         "Examples:\n"
         "  descend run -- ./program                a program built for any CANN-shaped prefix, on this machine\n"
@@ -45,6 +44,9 @@ int main(int argc, char** argv) {
     add_bench(command);
     add_check(command);
     add_completion(command);
+    // Before the command or behind it.
+    for (CLI::App* each : app.get_subcommands([](CLI::App*) { return true; })) add_json(*each);
+    add_json(app);
     const auto named = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
     if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(named).empty()) {
       std::cerr << "descend: there is no command '" << argv[1] << "'; `descend --help` lists them\n";

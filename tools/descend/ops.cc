@@ -4,6 +4,8 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "src/plan/catalog.h"
@@ -17,16 +19,30 @@ bool supports(const SpecText& text, Product product) {
   return std::find(text.products.begin(), text.products.end(), product) != text.products.end();
 }
 
+// The dtypes of the operator that a product does not have: "BF16".  The rules of the parameters say so in words.
+std::string lacks(const SpecText& text, Product product) {
+  static const std::regex rule("is not (\\w+) on ([^;]*)");
+  std::set<std::string> dtypes;
+  for (const auto& p : text.parameters)
+    for (std::sregex_iterator it(p.rules.begin(), p.rules.end(), rule), end; it != end; ++it)
+      if ((*it)[2].str().find(name(product)) != std::string::npos) dtypes.insert((*it)[1].str());
+  std::string list;
+  for (const std::string& dtype : dtypes) list += (list.empty() ? "" : ", ") + dtype;
+  return list;
+}
+
 Json as_json(const SpecText& text) {
-  Json products = Json::object(), parameters = Json::array();
-  for (Product product : all_products()) products[std::string(name(product))] = supports(text, product);
+  Json products = Json::object(), missing = Json::object(), parameters = Json::array();
+  for (Product product : all_products()) {
+    products[std::string(name(product))] = supports(text, product);
+    if (const std::string dtypes = lacks(text, product); supports(text, product) && !dtypes.empty())
+      missing[std::string(name(product))] = dtypes;
+  }
   for (const auto& p : text.parameters)
     parameters.push_back({{"name", p.name}, {"direction", p.direction}, {"meaning", p.meaning}, {"rules", p.rules}});
-  return {{"function", text.function},
-          {"summary", text.summary},
-          {"dtypes", text.dtypes},
-          {"products", products},
-          {"parameters", parameters}};
+  return {
+      {"function", text.function},          {"summary", text.summary}, {"dtypes", text.dtypes}, {"products", products},
+      {"products_without_dtypes", missing}, {"parameters", parameters}};
 }
 
 // "Ascend910B" of "Atlas A2 (Ascend910B)".
@@ -53,10 +69,14 @@ void print_operators(const std::string& soc, bool json) {
     if (!soc.empty() && !supports(entry.text, products[0])) continue;
     document.push_back(as_json(entry.text));
     rows.push_back({entry.text.function, entry.text.dtypes});
-    for (Product product : products) rows.back().push_back(supports(entry.text, product) ? "yes" : "-");
+    for (Product product : products) {
+      const std::string without = lacks(entry.text, product);
+      rows.back().push_back(!supports(entry.text, product) ? "-" : without.empty() ? "yes" : "no " + without);
+    }
   }
   if (json) return print(document);
-  std::cout << table(rows);
+  std::cout << table(rows) << "\n"
+            << dim("yes: with all these dtypes; no BF16: without that one; -: not at all") << "\n";
 }
 
 std::string read(const std::filesystem::path& file) {

@@ -61,7 +61,8 @@ void add_run(Command& command) {
   run_command->add_option("--device", options->device, "cpu, cuda, cuda:N, reference")->type_name("DEVICE");
   run_command->add_option("--soc", options->soc, "Whose product rules apply")->type_name("SOC");
   run_command->add_option("--threads", options->threads, "How many threads the CPU device uses; 0: all cores")
-      ->check(CLI::Range(0, 4096));
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096).description(""));
   run_command->footer(
       "Usage: descend run [OPTIONS] -- program args...\n\n"
       "The program finds this installation's libraries first, whatever prefix it was built for; then `descend` becomes "
