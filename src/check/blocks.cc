@@ -79,7 +79,9 @@ void Blocks::free(const Allocation& allocation, const Site& at) {
   it->second.written = Shadow();
   freed_.push_back(it->first);
   if (freed_.size() <= kKeptFreed) return;
-  blocks_.erase(freed_.front());
+  // Unless the address is in use again.
+  const auto oldest = blocks_.find(freed_.front());
+  if (oldest != blocks_.end() && oldest->second.freed) blocks_.erase(oldest);
   freed_.pop_front();
 }
 

@@ -191,11 +191,17 @@ TEST_F(CheckChecker, many_threads_that_do_wrong_are_all_told) {
 class FarDevice final : public Device {
  public:
   std::string description() const override { return "far away"; }
+  // What was freed last comes again first.
   void* allocate(size_t) override {
+    if (!free_.empty()) {
+      void* const again = free_.back();
+      free_.pop_back();
+      return again;
+    }
     void* const at = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return at == MAP_FAILED ? nullptr : at;
   }
-  void free(void* memory) override { munmap(memory, kBytes); }
+  void free(void* memory) override { free_.push_back(memory); }
   void* allocate_host(size_t) override { return nullptr; }
   void free_host(void*) override {}
   Status copy(void*, const void*, size_t) override { return {}; }
@@ -206,6 +212,7 @@ class FarDevice final : public Device {
 
  private:
   static constexpr size_t kBytes = 1 << 16;
+  std::vector<void*> free_;
 };
 
 class CheckCheckerFarAway : public CheckChecker {
@@ -231,6 +238,17 @@ TEST_F(CheckCheckerFarAway, everything_but_values_is_known) {
   EXPECT_FALSE(run(4, {use("self", memory, false)}).ok());
   EXPECT_EQ(found(), (Ids{"DSC-107", "DSC-202", "DSC-201", "DSC-104"}));
   free(other);
+}
+
+TEST_F(CheckCheckerFarAway, memory_at_an_address_that_was_freed_before_is_known) {
+  free(allocate(64));
+  const Allocation memory = allocate(64);  // in the place of the first
+  copy_in(memory);
+  for (int i = 0; i < 5000; ++i) free(allocate(64));  // more than what is remembered of freed memory
+  EXPECT_TRUE(run(1, {use("self", memory, false)}).ok());
+  EXPECT_EQ(found(), Ids{});
+  checker_.joined({1, 0, &device_, nullptr});
+  free(memory);
 }
 
 TEST_F(CheckCheckerFarAway, an_address_in_no_allocation_is_nobodys) {
