@@ -14,5 +14,9 @@ option(DESCEND_FEW_TARGETS "Compile kernels without the SVE targets: quicker to 
 if(DESCEND_SANITIZE OR DESCEND_FEW_TARGETS)
   string(APPEND without |HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)
 endif()
+# What is compiled for another processor is emulated, by QEMU, which has no AVX-512.
+if(CMAKE_CROSSCOMPILING)
+  string(APPEND without |HWY_AVX3|HWY_AVX3_DL)
+endif()
 target_compile_definitions(descend_flags INTERFACE "HWY_DISABLED_TARGETS=(${without})" HWY_BROKEN_EMU128=1
                                                    HWY_COMPILE_ALL_ATTAINABLE=1)
