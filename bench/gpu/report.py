@@ -44,7 +44,7 @@ def page(report, notes):
     small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
     time = lambda us: f"{us:.0f}" if us else ""
     lines = ["# Speed on an NVIDIA H200", "",
-             f"Made by `bench/gpu/run.py --prefix build/prefix --report` on one {report['device']}, PyTorch {report['torch']}, "
+             f"Made by `bench/gpu/run.py --prefix build/prefix --peers docs/benchmarks/h200.json` and `bench/gpu/report.py` on one {report['device']}, PyTorch {report['torch']}, "
              f"a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and PyTorch eager work on the same tensors, one after "
              "the other, with the cache overwritten before each call; medians of device time. The times of `torch.compile` are those "
              "of an earlier run on such a card. The ratio is the faster PyTorch's time over ours; the share is the bytes that must "
