@@ -24,6 +24,7 @@ ENGINE = {  # folder below src/: the folders below src/ it may include besides i
 }
 SINGLE_ARROWS = {  # (folder, file): what the table above does not give
     ("src/plan", "src/loops/copy_kernels.h"),  # the engine's own kernel: its arguments, plain data
+    ("src/check", "src/loops/inspect_kernels.h"),  # and the other one
     ("src/backends/reference", "src/backends/cpu/device.h"),  # it is the cpu device, without kernels
 }
 SEES_PUBLIC_HEADERS = {"acl", "aclnn"}

@@ -3,8 +3,6 @@
 
 #include <sys/mman.h>
 
-#include <cstring>
-
 #include "src/base/text.h"
 #include "src/device/device.h"
 
@@ -13,7 +11,7 @@ namespace {
 
 constexpr size_t kPage = size_t{64} << 10;  // a multiple of every machine's
 constexpr size_t kKeptFreed = 4096;
-constexpr int kPoison = 0xFF;  // as a number of any dtype: NaN, -1 or 255
+constexpr uint8_t kPoison = 0xFF;  // as a number of any dtype: NaN, -1 or 255
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr size_t kMost = size_t{1} << 34;  // a sanitizer has its own plans with most addresses
 #else
@@ -51,9 +49,9 @@ bool Blocks::reserved(const void* address) const {
 }
 
 void Blocks::add(Allocation& allocation, const Site& made) {
-  if (allocation.kind == MemoryKind::kDevice && allocation.device->memory_is_the_hosts()) {
+  if (allocation.kind == MemoryKind::kDevice) {
     // The same wherever the memory comes from.
-    std::memset(allocation.memory + allocation.asked, kPoison, allocation.bytes - allocation.asked);
+    (void)allocation.device->fill(allocation.memory + allocation.asked, kPoison, allocation.bytes - allocation.asked);
     if (std::byte* at = reserve(allocation.bytes)) allocation.begin = at;
   }
   const auto begin = reinterpret_cast<uintptr_t>(allocation.begin);

@@ -2,14 +2,9 @@
 // The values that a run reads and writes: class numbers that are none, means of nothing, NaN and infinities.
 #pragma once
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
-#include <vector>
 
-#include "src/check/reporter.h"
 #include "src/observe/advice.h"
-#include "src/observe/observer.h"
 
 namespace descend {
 
@@ -30,27 +25,5 @@ struct ClassCount {
   int64_t first_wrong = 0, value = 0;  // the first of them, counting elements in row-major order
 };
 ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
-
-// Looks at one run on the thread that computes it.
-class ValueWatch final : public Watch {
- public:
-  // `tensors`: where each parameter's was created.
-  ValueWatch(Reporter& reporter, Advice advice, const char* function, std::span<const Use> uses, Site site,
-             std::map<std::string, Site> tensors);
-  void before() override;
-  void after() override;
-
- private:
-  bool is_not_finite(const Use& out) const;
-  void report(Finding finding, const std::string& argument, std::string text) const;
-
-  Reporter& reporter_;
-  const Advice advice_;
-  const std::string function_;
-  const std::vector<Use> uses_;
-  const Site site_;
-  const std::map<std::string, Site> tensors_;
-  bool expected_ = false;  // a result that is not finite is explained already
-};
 
 }  // namespace descend

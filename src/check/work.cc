@@ -4,7 +4,7 @@
 
 #include "src/base/text.h"
 #include "src/check/checker.h"
-#include "src/check/values.h"
+#include "src/check/value_watch.h"
 
 namespace descend {
 namespace {
@@ -155,26 +155,29 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
     fatal = std::move(look.fatal);
   }
   reporter_.report_all(found);
-  if (!work.uses.empty() && !stream->device->memory_is_the_hosts())
-    reporter_.remark("values were not looked at, and the host not kept from device memory: it is not the host's");
   if (fatal.empty()) return {};
   return {stream == nullptr ? Code::kParamInvalid : Code::kKernelFailed,
           cat(work.function, ": ", fatal, ", so the work was not done"), "see what the checker said of it"};
 }
 
-std::unique_ptr<Watch> Checker::watch(const StreamInfo&, const Work& work, std::span<const Use> uses) {
+std::unique_ptr<Watch> Checker::watch(const StreamInfo& stream, const Work& work, std::span<const Use> uses) {
   if (values_say_nothing) return nullptr;
-  Advice advice;
-  std::map<std::string, Site> tensors;
+  WatchedRun run{reporter_, {}, work.function, {uses.begin(), uses.end()}, Site::here(), {}};
   {
     const std::lock_guard lock(mutex_);
     if (const Executor* known = executor(work.executor); known != nullptr && known->advice) {
-      advice = *known->advice;
-      tensors = known->tensors;
+      run.advice = *known->advice;
+      run.tensors = known->tensors;
     }
   }
-  return std::make_unique<ValueWatch>(reporter_, std::move(advice), work.function, uses, Site::here(),
-                                      std::move(tensors));
+  if (stream.device->memory_is_the_hosts()) return std::make_unique<HostWatch>(std::move(run));
+  const auto inspect = stream.backend->kernels().find(kInspect);
+  if (inspect == nullptr) {
+    reporter_.remark(
+        cat("values were not looked at: the device ", stream.backend->name(), " has no kernel ", kInspect.name));
+    return nullptr;
+  }
+  return FarWatch::make(std::move(run), *stream.device, inspect);
 }
 
 }  // namespace descend

@@ -16,10 +16,12 @@
 
 namespace descend {
 
+class Backend;
 class Device;
 class Stream;
 struct Allocation;
 struct Advice;
+struct Launch;
 
 enum class ObjectKind : uint8_t {
   kTensor,
@@ -43,6 +45,7 @@ struct StreamInfo {
   int32_t device_id = 0;
   Device* device = nullptr;
   Stream* stream = nullptr;
+  const Backend* backend = nullptr;
 };
 
 // A tensor that an operator touches, where it is in this run.
@@ -65,13 +68,15 @@ struct Work {
   int32_t kind = -1;  // of a copy: aclrtMemcpyKind
 };
 
-// Looks at one run on the thread that computes it, right before and after the kernels: for devices whose memory is the
-// host's.
+// Looks at one run, right before and after its kernels are launched, on the thread that does so.  Where the memory is
+// the host's that is when they run.  Elsewhere a watch launches kernels of its own, and looks at what they have found
+// when all of it is over: in stream order, on any thread.
 class Watch {
  public:
   virtual ~Watch() = default;
-  virtual void before() {}
-  virtual void after() {}
+  virtual void before(Launch&) {}
+  virtual void after(Launch&) {}
+  virtual void over() {}
 };
 
 // Every function is called on the thread of the program that made the call, with no lock of the runtime held, and may

@@ -45,11 +45,14 @@ struct ObservedRun {
 
   Status run(Stream& stream) const {
     if (!refused.ok()) return refused;
-    for (const auto& watch : watches) watch->before();
-    Launch launch{stream, workspace};
+    Launch launch{stream, workspace, program->function};
+    for (const auto& watch : watches) watch->before(launch);
     Status status = run_on_device(*program, addresses, launch);
-    for (const auto& watch : watches) watch->after();
+    for (const auto& watch : watches) watch->after(launch);
     return status;
+  }
+  void over() const {
+    for (const auto& watch : watches) watch->over();
   }
 };
 
@@ -76,7 +79,7 @@ Status submit_observed(const Plan& plan, const void* executor, std::byte* worksp
   });
   for (size_t i = 0; i < program.parameters.size(); ++i) run->addresses[i] = real_address(plan.addresses[i]);
   run->workspace = static_cast<std::byte*>(real_address(workspace));
-  if (run->refused.ok() && info.device->memory_is_the_hosts()) {
+  if (run->refused.ok()) {
     std::vector<Use> real = uses;
     for (Use& use : real) use.view.data = real_address(use.view.data);
     observe([&](Observer& o) {
@@ -86,6 +89,8 @@ Status submit_observed(const Plan& plan, const void* executor, std::byte* worksp
   Status status;
   if (!info.stream->try_run([&] { return run->run(*info.stream); }, program.bytes))
     status = info.stream->submit([run, stream = info.stream] { return run->run(*stream); });
+  if (status.ok() && !run->watches.empty() && !info.device->memory_is_the_hosts())
+    status = info.stream->call_host([run] { run->over(); });
   observe([&](Observer& o) { o.submitted(&info, work); });
   return status.ok() ? status : Status(Code::kRuntime, status.message(), status.solution());
 }

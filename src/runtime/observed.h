@@ -7,7 +7,8 @@
 namespace descend {
 
 inline StreamInfo info_of(const StreamObject& stream) {
-  return {stream.id, stream.context->device_id, stream.context->device.device, stream.stream.get()};
+  return {stream.id, stream.context->device_id, stream.context->device.device, stream.stream.get(),
+          stream.context->device.backend};
 }
 
 // The host knows that the stream's work is done.

@@ -5,13 +5,20 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "src/backends/cpu/device.h"
+#include "src/loops/inspect_kernels.h"
+#include "src/observe/advice.h"
 
 namespace descend::test {
 namespace {
@@ -187,7 +194,7 @@ TEST_F(CheckChecker, many_threads_that_do_wrong_are_all_told) {
   EXPECT_EQ(found(), Ids(8, "DSC-107"));
 }
 
-// A device whose memory the host cannot even read: whoever tries to ends the test.
+// A device whose memory the host cannot even read: whoever tries to ends the test.  The bytes are behind a hill.
 class FarDevice final : public Device {
  public:
   std::string description() const override { return "far away"; }
@@ -198,35 +205,106 @@ class FarDevice final : public Device {
       free_.pop_back();
       return again;
     }
-    void* const at = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return at == MAP_FAILED ? nullptr : at;
+    void* const at = mmap(nullptr, 2 * kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return at == MAP_FAILED || mprotect(at, kBytes, PROT_NONE) != 0 ? nullptr : at;
   }
   void free(void* memory) override { free_.push_back(memory); }
-  void* allocate_host(size_t) override { return nullptr; }
-  void free_host(void*) override {}
-  Status copy(void*, const void*, size_t) override { return {}; }
-  Status fill(void*, uint8_t, size_t) override { return {}; }
+  void* allocate_host(size_t bytes) override { return std::malloc(bytes); }
+  void free_host(void* memory) override { std::free(memory); }
+  Status copy(void* to, const void* from, size_t bytes) override {
+    std::memcpy(to, behind(from), bytes);
+    return {};
+  }
+  Status fill(void* at, uint8_t byte, size_t bytes) override {
+    std::memset(behind(at), byte, bytes);
+    return {};
+  }
   std::unique_ptr<Stream> make_stream() override { return nullptr; }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   MemoryInfo memory() const override { return {}; }
+
+  template <class Address> static Address behind(Address at) {
+    return reinterpret_cast<Address>(reinterpret_cast<uintptr_t>(at) + kBytes);
+  }
 
  private:
   static constexpr size_t kBytes = 1 << 16;
   std::vector<void*> free_;
 };
 
+// Its kernel for looking, for what the tests look at.
+Status inspect(const InspectArgs& a, void* const* data, Launch&) {
+  auto& seen = *static_cast<Inspected*>(data[1]);
+  seen.ran = 1;
+  for (int64_t i = 0; i < a.points.points(); ++i) {
+    const int64_t at = a.points.rank == 0 ? 0 : i * a.points.stride[0][0];
+    if (a.points.dtype[0] == DataType::kFloat) {
+      seen.not_finite |= !std::isfinite(static_cast<const float*>(FarDevice::behind(data[0]))[at]);
+      continue;
+    }
+    const int64_t value = static_cast<const int64_t*>(FarDevice::behind(data[0]))[at];
+    const bool counts = value != a.ignored, inside = value >= 0 && value < a.classes;
+    seen.has_class |= counts && inside;
+    seen.has_other |= counts && !inside;
+  }
+  return {};
+}
+
+class FarBackend final : public Backend {
+ public:
+  explicit FarBackend(bool can_look) {
+    if (can_look) kernels_.add(kInspect, inspect);
+  }
+  std::string_view name() const override { return "far"; }
+  int device_count() const override { return 1; }
+  Device& device(int) override { return device_; }
+  const KernelTable& kernels() const override { return kernels_; }
+
+ private:
+  FarDevice device_;
+  KernelTable kernels_;
+};
+
 class CheckCheckerFarAway : public CheckChecker {
  protected:
-  CheckCheckerFarAway() : CheckChecker(far()) {}
-  static Device& far() {
-    static FarDevice& device = *new FarDevice;
-    return device;
+  CheckCheckerFarAway() : CheckChecker(far().device(0)) {}
+  static FarBackend& far() {
+    static FarBackend& backend = *new FarBackend(true);
+    return backend;
+  }
+
+  // A run of a loss, whose kernels are work(), and what the watch says when it is over.
+  template <class Work> void watch(const FarBackend& backend, const std::vector<Use>& uses, const Work& work) {
+    const void* const executor = nullptr;
+    Advice advice;
+    advice.classes.push_back({"target", 3, -100, true});
+    checker_.created(ObjectKind::kExecutor, executor);
+    checker_.planned(executor, advice);
+    const std::unique_ptr<Stream> stream = host().make_stream();
+    const StreamInfo info{1, 0, &device_, stream.get(), &backend};
+    Launch launch{*stream, nullptr, "aclnnTest"};
+    const auto watch = checker_.watch(info, {.function = "aclnnTest", .executor = executor, .uses = uses}, uses);
+    if (watch) watch->before(launch);
+    work();
+    if (watch) watch->after(launch);
+    if (watch) watch->over();
+  }
+  template <class T> Use put(const char* name, const Allocation& memory, const std::vector<T>& values, bool written) {
+    Use made = use(name, memory, written);
+    made.view.dtype = std::is_same_v<T, float> ? DataType::kFloat : DataType::kInt64;
+    made.view.shape = {static_cast<int64_t>(values.size())};
+    made.view.data = memory.memory;
+    std::memcpy(FarDevice::behind(memory.memory), values.data(), values.size() * sizeof(T));
+    return made;
+  }
+  std::string text() const {
+    std::ifstream file(file_);
+    return {std::istreambuf_iterator<char>(file), {}};
   }
 };
 
-TEST_F(CheckCheckerFarAway, everything_but_values_is_known) {
+TEST_F(CheckCheckerFarAway, everything_is_known) {
   const Allocation memory = allocate(64), other = allocate(64);
-  EXPECT_EQ(memory.begin, memory.memory) << "the host has no access anyway";
   EXPECT_TRUE(run(1, {use("self", memory, false)}).ok());
   EXPECT_EQ(found(), Ids{"DSC-107"});
   copy_in(memory);
@@ -257,6 +335,58 @@ TEST_F(CheckCheckerFarAway, an_address_in_no_allocation_is_nobodys) {
   astray.view.data = memory.begin + 4096;
   EXPECT_FALSE(run(1, {astray}).ok());
   EXPECT_EQ(found(), Ids{"DSC-105"});
+  free(memory);
+}
+
+TEST_F(CheckCheckerFarAway, values_are_looked_at_where_they_are) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinite = std::numeric_limits<float>::infinity();
+  const Allocation a = allocate(64), b = allocate(64), c = allocate(64);
+  const auto run = [&](const std::vector<float>& scores, const std::vector<int64_t>& targets, float result) {
+    const Use out = put<float>("out", c, {0, 0}, true);
+    watch(far(), {put("self", a, scores, false), put("target", b, targets, false), out}, [&] {
+      put<float>("out", c, {1, result}, true);
+    });
+  };
+  run({1, 2}, {0, 2}, 1);
+  run({1, nan}, {0, 2}, nan);  // it was there before
+  EXPECT_EQ(found(), Ids{});
+  run({1, 2}, {-100, 0}, -infinite);
+  EXPECT_EQ(found(), Ids{"DSC-403"});
+  EXPECT_NE(text().find("FLOAT[2] has -inf at [1]"), std::string::npos) << text();
+  run({1, 2}, {7, 0}, 1);
+  EXPECT_EQ(found(), (Ids{"DSC-403", "DSC-401"}));
+  EXPECT_NE(text().find("INT64[2] has 7 at [0]; classes are 0 to 2, ignoreIndex is -100"), std::string::npos) << text();
+  run({1, 2}, {-100, -100}, nan);
+  EXPECT_EQ(found(), (Ids{"DSC-403", "DSC-401", "DSC-402"}));
+  for (const Allocation& each : {a, b, c}) free(each);
+}
+
+TEST_F(CheckCheckerFarAway, what_was_written_over_was_looked_at_before) {
+  const Allocation memory = allocate(64);
+  Use both = put<float>("selfRef", memory, {std::numeric_limits<float>::quiet_NaN()}, true);
+  both.read = true;
+  watch(far(), {both}, [] {});
+  EXPECT_EQ(found(), Ids{});
+  put<float>("selfRef", memory, {1}, true);
+  watch(far(), {both}, [&] { put<float>("selfRef", memory, {std::numeric_limits<float>::infinity()}, true); });
+  EXPECT_EQ(found(), Ids{"DSC-403"});
+  free(memory);
+}
+
+TEST_F(CheckCheckerFarAway, many_runs_use_the_same_few_answers) {
+  const Allocation memory = allocate(64);
+  for (int i = 0; i < 1000; ++i) watch(far(), {put<float>("out", memory, {1}, true)}, [] {});
+  EXPECT_EQ(found(), Ids{});
+  watch(far(), {put<float>("out", memory, {1}, true)}, [&] { put<float>("out", memory, {INFINITY}, true); });
+  EXPECT_EQ(found(), Ids{"DSC-403"});
+  free(memory);
+}
+
+TEST_F(CheckCheckerFarAway, a_backend_without_the_kernel_is_not_looked_at) {
+  const FarBackend blind(false);
+  const Allocation memory = allocate(64);
+  watch(blind, {put<float>("out", memory, {INFINITY}, true)}, [] {});
+  EXPECT_EQ(found(), Ids{});
   free(memory);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/check/order.h"
+#include "src/check/reporter.h"
 #include "src/check/shadow.h"
 #include "src/check/values.h"
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What is said of the values of a run, and looking at them in memory of the host.
+#include "src/base/text.h"
+#include "src/check/value_watch.h"
+
+namespace descend {
+
+const Advice::Classes* WatchedRun::classes_of(const Use& use) const {
+  for (const Advice::Classes& each : advice.classes)
+    if (each.parameter == use.name) return &each;
+  return nullptr;
+}
+
+void WatchedRun::report(Finding finding, const std::string& argument, std::string text) const {
+  Reported found{finding, function, argument, std::move(text), {{"called at", site}}};
+  found.add_made(tensors);
+  reporter.report(found);
+}
+
+bool WatchedRun::judge(const Use& use, const Advice::Classes& classes, const ClassCount& count) const {
+  if (count.wrong > 0)
+    report(
+        Finding::kTarget, use.name,
+        cat(describe(use.view), " has ", count.value, " at ", position(use.view, count.first_wrong), "; ",
+            classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
+            ", ignoreIndex is ", classes.ignored, count.wrong > 1 ? cat("; ", count.wrong, " elements are such") : ""));
+  if (!classes.mean || count.valid) return false;
+  report(Finding::kMeanOfNothing, use.name,
+         cat("none of the ", size_of(use.view), " targets counts, so there is nothing to divide by"));
+  return true;
+}
+
+void HostWatch::before(Launch&) {
+  for (const Use& use : run_.uses)
+    if (const Advice::Classes* classes = run_.classes_of(use))
+      explained_ |= run_.judge(use, *classes, count_classes(use.view, *classes));
+  // What is written over cannot be looked at afterwards.
+  for (const Use& use : run_.uses)
+    if (use.read && use.written && !explained_) explained_ = has_not_finite(use.view);
+  for (const Use& in : run_.uses)
+    for (const Use& out : run_.uses) {
+      if (explained_ || !in.read || in.written || !out.written) continue;
+      if (in.view.data == out.view.data) explained_ = has_not_finite(in.view);
+    }
+}
+
+// Of a gradient that is 0 but at the targets, those points alone: reading the zeros takes longer than writing them.
+bool HostWatch::is_not_finite(const Use& out) const {
+  for (const Use& target : run_.uses)
+    if (const Advice::Classes* classes = run_.classes_of(target))
+      if (out.name == classes->result && out.view.shape.size() == 2 && target.view.shape.size() == 1)
+        return has_not_finite_at(out.view, target.view, *classes);
+  return has_not_finite(out.view);
+}
+
+void HostWatch::after(Launch&) {
+  if (explained_) return;
+  for (const Use& out : run_.uses) {
+    if (!out.written || !is_not_finite(out)) continue;
+    for (const Use& in : run_.uses)
+      if (in.read && !in.written && has_not_finite(in.view)) return;
+    run_.report(Finding::kNotFinite, out.name, first_not_finite(out.view));
+  }
+}
+
+}  // namespace descend
