@@ -15,16 +15,22 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
-// Infinities and NaN have an exponent of all ones: one more is carried into the sign.
+// Infinities and NaN have an exponent of all ones: one more is carried into the sign.  Of all elements in a word at
+// once, whose carries do not reach the next.
 template <class Bits, Bits infinity> bool any_not_finite(const std::byte* from, size_t bytes) {
-  constexpr auto kOne = static_cast<Bits>(infinity & -infinity);
-  Bits seen = 0;
-  for (size_t at = 0; at < bytes; at += sizeof(Bits)) {
-    Bits value;
-    std::memcpy(&value, from + at, sizeof value);
-    seen |= static_cast<Bits>((value & infinity) + kOne);
+  using Word = uint64_t;
+  constexpr Word kEach = ~Word{0} / std::numeric_limits<Bits>::max();  // a 1 in every element
+  constexpr Word kExponents = kEach * infinity, kOnes = kEach * (infinity & -infinity);
+  Word seen = 0, word;
+  size_t at = 0;
+  for (; at + sizeof word <= bytes; at += sizeof word) {
+    std::memcpy(&word, from + at, sizeof word);
+    seen |= (word & kExponents) + kOnes;
   }
-  return seen > std::numeric_limits<Bits>::max() / 2;
+  word = 0;
+  if (at < bytes) std::memcpy(&word, from + at, bytes - at);
+  seen |= (word & kExponents) + kOnes;
+  return (seen & ~(kEach * (std::numeric_limits<Bits>::max() / 2))) != 0;
 }
 
 bool any_not_finite(DataType dtype, const std::byte* from, size_t bytes) {
