@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" 
 import aclnn  # noqa: E402
 
 CODES = {"float32": 0, "float16": 1, "int64": 9}
-CALLS, REPEATS = 7, 3
+CALLS = 7
 
 
 class Code:
@@ -110,7 +110,8 @@ def main():
     parser.add_argument("--prefix", default="build/prefix", help="where Descend is installed")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--times", type=int, default=1, help="how many times larger than on a small machine")
-    parser.add_argument("--filter", default="")
+    parser.add_argument("--filter", default="", help="a part of the functions' names")
+    parser.add_argument("--processes", type=int, default=3, help="of each kind")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--dtype", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -121,7 +122,7 @@ def main():
         cells, size = [], ""
         for dtype in ("float32", "float16") if options.filter in function else ():
             best = [float("inf")] * 2
-            for k in [0, 1] * REPEATS:
+            for k in [0, 1] * options.processes:
                 environment = {**os.environ, "DESCEND_DEVICE": options.device, "DESCEND_CHECK": str(k)}
                 done = subprocess.run([sys.executable, __file__, "--prefix", options.prefix, "--times",
                                        str(options.times), "--one", function, "--dtype", dtype],
