@@ -20,9 +20,9 @@ DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
 DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
   const Lane<float> d;
   rare = !(std::fabs(x) <= 58.0f);
-  float k;
-  const float p = quick_exp_parts(d, x, k);
-  const float power = formulas::power_of_two(VectorMath<Lane<float>>(d), k) * scale;
+  float shifted;
+  const float p = quick_exp_parts(d, x, shifted);
+  const float power = formulas::power_of_shifted(VectorMath<Lane<float>>(d), shifted) * scale;
   return std::fma(power, p, power);
 }
 DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }

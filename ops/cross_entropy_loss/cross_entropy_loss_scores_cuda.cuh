@@ -41,16 +41,16 @@ struct Scores {
 // exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(-155).
 template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
   const Lane<float> d;
-  float difference, k, p;
+  float difference, shifted, p;
   if constexpr (std::is_same_v<Element, float>) {
     float low;
     difference = two_sum(d, x, -most, low);
-    p = quick_exp_parts(d, difference, low, k);
+    p = quick_exp_parts(d, difference, low, shifted);
   } else {
     difference = x - most;
-    p = quick_exp_parts(d, difference, k);
+    p = quick_exp_parts(d, difference, shifted);
   }
-  const float power = formulas::power_of_two<100>(VectorMath<Lane<float>>(d), k);
+  const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
   const bool is_most = x == most;
   equal += is_most;
   return is_most || difference < -155 ? 0 : std::fma(power, p, power);
