@@ -4,8 +4,8 @@
 
 Every case: our call on a stream of its own, PyTorch eager, and with --compile torch.compile; before each timed call as
 many bytes as the cache holds twice are written, so that nothing is found in it.  Medians of device time between events.
-The limit is the bandwidth of a copy, measured in the same run.  --peers FILE takes torch.compile's times from an earlier
-run on such a card, since compiling takes minutes.
+The limit is the bandwidth of a copy, measured in the same run.  Compiling takes minutes: --peers FILE takes
+torch.compile's times from an earlier run on such a card instead.
 """
 import argparse
 import ctypes
@@ -113,6 +113,14 @@ def size(*tensors):
 
 def theirs(run):
     return triton.testing.do_bench(run, warmup=20, rep=100, return_mode="median") * 1e3
+
+
+def compiled(function, arguments):
+    """torch.compile's time of the function, compiled for these shapes alone."""
+    torch._dynamo.reset()  # or it compiles for any shape, the second time
+    fast = torch.compile(function, dynamic=False)
+    fast(*arguments)
+    return theirs(lambda: fast(*arguments))
 
 
 def cases(ours, quick):
@@ -238,8 +246,9 @@ def main():
     parser.add_argument("--report", action="store_true", help="write docs/benchmarks/h200.md and its picture, too")
     parser.add_argument("--filter", default="")
     parser.add_argument("--quick", action="store_true", help="smaller tensors")
-    parser.add_argument("--compile", action="store_true", help="torch.compile too")
-    parser.add_argument("--peers", type=pathlib.Path, help="a file with torch.compile's times of an earlier run")
+    compile_times = parser.add_mutually_exclusive_group()
+    compile_times.add_argument("--compile", action="store_true", help="time torch.compile, too")
+    compile_times.add_argument("--peers", type=pathlib.Path, help="a file with torch.compile's times of an earlier run")
     options = parser.parse_args()
     torch.manual_seed(0)
     known = {}
@@ -253,7 +262,7 @@ def main():
     copy = 2 * size(a) / theirs(lambda: b.copy_(a)) / 1e6
     del a, b
     print(f"{torch.cuda.get_device_name()}, copy {copy:.3f} TB/s, torch {torch.__version__}", flush=True)
-    rows = []
+    rows, began = [], time.monotonic()
     for name, kind, moved, call, eager, arguments, *compiles in cases(ours, options.quick):
         if options.filter not in name:
             continue
@@ -266,18 +275,17 @@ def main():
             row["compile_us"] = known[name].get("compile_us")
         elif options.compile and compiles != [False]:
             try:
-                compiled = torch.compile(eager)
-                compiled(*arguments)
-                row["compile_us"] = theirs(lambda: compiled(*arguments))
+                row["compile_us"] = compiled(eager, arguments)
             except Exception as error:  # whatever a compiler throws is no time
                 row["compile_error"] = str(error)[:100]
         best = min((row[key] for key in ("eager_us", "compile_us") if row.get(key)), default=math.nan)
         row["share"] = moved / row["ours_us"] / 1e6 / copy
         rows.append(row)
-        print(f"{name:60s} {moved / 1e6:8.1f} MB {row['ours_us']:9.1f} us {row['share']:6.1%} of copy "
+        print(f"{time.monotonic() - began:5.0f} s {name:60s} {moved / 1e6:8.1f} MB {row['ours_us']:9.1f} us {row['share']:6.1%} of copy "
               f"{best / row['ours_us']:6.2f}x", flush=True)
         torch.cuda.empty_cache() if "[" not in name else None
         options.json.write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__,
+                                            "compile": report.IN_THIS_RUN if options.compile else report.EARLIER,
                                             "copy_tbs": copy, "small_us": small, "rows": rows}, indent=1))
     if options.report:
         report.write(options.json, pathlib.Path("docs/benchmarks"))
