@@ -14,6 +14,7 @@ import math
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -22,6 +23,9 @@ import triton
 
 import report
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/torch"))
+import aclnn
+
 FLUSH = 256 << 20
 CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 27, torch.float64: 11, torch.int64: 9}
 ND, NDHWC = 2, 27
@@ -29,22 +33,13 @@ aten = torch.ops.aten
 MEAN = ctypes.c_char_p(b"mean")
 
 
-class Ours:
-    """The installed libraries, on device 0."""
+class Ours(aclnn.Library):
+    """The installed libraries on PyTorch's tensors, and a stream of theirs."""
 
     def __init__(self, prefix):
-        folder = pathlib.Path(prefix) / "lib64"
-        self.runtime = ctypes.CDLL(folder / "libascendcl.so", mode=ctypes.RTLD_GLOBAL)
-        self.objects = ctypes.CDLL(folder / "libnnopbase.so", mode=ctypes.RTLD_GLOBAL)
-        self.operators = ctypes.CDLL(folder / "libopapi.so")
-        for name in ("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray"):
-            getattr(self.objects, name).restype = ctypes.c_void_p
-        self.runtime.aclGetRecentErrMsg.restype = ctypes.c_char_p
-        self.must(self.runtime.aclInit(None))
-        self.must(self.runtime.aclrtSetDevice(0))
+        super().__init__(prefix)
         self.stream = self.made(self.runtime.aclrtCreateStream)
-        self.flushed = ctypes.c_void_p()
-        self.must(self.runtime.aclrtMalloc(ctypes.byref(self.flushed), ctypes.c_size_t(FLUSH), 0))
+        self.flushed = self.allocate(FLUSH)
         self.one = ctypes.c_void_p(self.objects.aclCreateScalar(ctypes.byref(ctypes.c_float(1)), 0))
 
     def made(self, make):
@@ -52,21 +47,16 @@ class Ours:
         self.must(make(ctypes.byref(handle)))
         return handle
 
-    def must(self, code):
-        if code != 0:
-            text = self.runtime.aclGetRecentErrMsg()
-            raise RuntimeError(f"{code} {text.decode() if text else ''}")
+    def must(self, status):
+        self.check("a call", status)
 
     def tensor(self, t, form=ND):
-        int64s = lambda numbers: (ctypes.c_int64 * len(numbers))(*numbers)
-        size = ctypes.c_uint64(t.dim())
+        shape, strides, rank = aclnn.int64s(t.shape), aclnn.int64s(t.stride()), ctypes.c_uint64(t.dim())
         return ctypes.c_void_p(self.objects.aclCreateTensor(
-            int64s(t.shape), size, CODES[t.dtype], int64s(t.stride()), ctypes.c_int64(0), form, int64s(t.shape), size,
-            ctypes.c_void_p(t.data_ptr())))
+            shape, rank, CODES[t.dtype], strides, ctypes.c_int64(0), form, shape, rank, ctypes.c_void_p(t.data_ptr())))
 
     def ints(self, values):
-        return ctypes.c_void_p(self.objects.aclCreateIntArray((ctypes.c_int64 * len(values))(*values),
-                                                              ctypes.c_uint64(len(values))))
+        return ctypes.c_void_p(aclnn.int_array(self, values).value)
 
     def call(self, function, *arguments):
         """A function that makes the call once, without waiting."""
