@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
   const Loss loss(a.beta);
-  if (is_half(a.rounded) && usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, loss);
+  if (loss_in_float(a.rounded, a.beta)) return elementwise<float>(a.points, data, a.rounded, loss);
   elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{loss});
 }
 

@@ -164,7 +164,7 @@ struct StoreTotal {
 
 Status smooth_l1_loss(const SmoothL1LossArgs& a, void* const* data, Launch& launch) {
   const Loss loss(a.beta);
-  if (is_half(a.rounded) && usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, loss, launch);
+  if (loss_in_float(a.rounded, a.beta)) return elementwise<float>(a.points, data, a.rounded, loss, launch);
   return elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{loss}, launch);
 }
 
