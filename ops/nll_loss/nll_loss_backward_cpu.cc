@@ -23,6 +23,14 @@ inline constexpr int64_t kBlock = 256 * kTile;           // elements written for
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
 inline constexpr int64_t kMostClasses = 65536;           // and at most
 inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
+inline constexpr int64_t kNoClass = -1;                  // no block has it
+
+// Calls body(i) for i from 0 to n - 1, four in a turn: looking one position up takes a few instructions only.
+template <class Body> HWY_INLINE void in_fours(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) body(i), body(i + 1), body(i + 2), body(i + 3);
+  for (; i < n; ++i) body(i);
+}
 
 // The gradients of tiles of positions.
 class Gradients {
@@ -43,8 +51,8 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
-  // The classes of positions [first, first + n) and the gradients in them, as elements of out; n is at most kTile.  A
-  // position that counts for nothing has the gradient 0 in class 0.
+  // The classes of positions [first, first + n), kNoClass where one counts for nothing, and the gradients in them, as
+  // elements of out; n is at most kTile.
   template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
       if (tabled_)
@@ -57,40 +65,32 @@ class Gradients {
   }
 
  private:
-  // Calls body(i, c, is_class) for the targets of those positions; c is 0 where it is none.
-  template <class Target, class Body> void for_each_target(int64_t first, int64_t n, const Body& body) const {
+  // Writes the classes of those positions and calls body(i, c) for each; c is 0 where it is none.
+  template <class Target, class Body>
+  void for_each_class(int64_t first, int64_t n, int64_t* index, const Body& body) const {
     int64_t done = 0;
     for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
       const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
-      const Body of_target = body;
-      const int64_t begin = done;
+      const Body of_class = body;
       const Target* const targets = static_cast<const Target*>(data_[1]) + element;
-      for (int64_t i = 0; i < count; ++i) {
+      in_fours(count, [=, begin = done](int64_t i) HWY_ATTR {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
-        const bool is_class = counts(c);
-        of_target(begin + i, is_class ? c : 0, is_class);
-      }
+        const bool is_class = HWY_LIKELY(counts(c));
+        index[begin + i] = is_class ? c : kNoClass;
+        of_class(begin + i, is_class ? c : 0);
+      });
       done += count;
     });
   }
   template <class Target, class Bits> void look_up(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     const auto* const table = reinterpret_cast<const Bits*>(table_);
-    const Bits none{};
-    for_each_target<Target>(first, n, [=, &none](int64_t i, int64_t c, bool is_class) {
-      index[i] = c;
-      value[i] = *(is_class ? table + c : &none);
-    });
+    for_each_class<Target>(first, n, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
   }
   template <class Target, class Weight, class Bits>
   void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     HWY_ALIGN Weight raw[kTile];
-    bool is_class[kTile];
     const Weights<Weight> weight_of(a_.classes, data_[3]);
-    for_each_target<Target>(first, n, [&](int64_t i, int64_t c, bool counts) {
-      index[i] = c;
-      is_class[i] = counts;
-      raw[i] = *weight_of.at(c);
-    });
+    for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
     if (a_.reduced) {
       HWY_ALIGN double gradient[kTile];
       loader<double>(a_.classes.rounded)(raw, n, gradient);
@@ -103,7 +103,6 @@ class Gradients {
       for (int64_t i = 0; i < n; ++i) gradient[i] = -(gradOutput[i] * gradient[i]);
       finish(gradient, n, value);
     }
-    for (int64_t i = 0; i < n; ++i) value[i] = is_class[i] ? value[i] : Bits{};
   }
   void scale(double* weight, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) weight[i] = -(factor_ * weight[i]);
@@ -141,11 +140,14 @@ template <class Bits> void write_zeros(const Block<Bits>& block) {
       for (int64_t j = 0; j < inner.extent; ++j) run[j * inner.stride] = Bits{};
   }
 }
-template <class Bits> void write_values(const Block<Bits>& block, const int64_t* index, const Bits* value) {
+template <class Bits, class Stride>
+void write_values(const Block<Bits>& block, const int64_t* HWY_RESTRICT index, const Bits* HWY_RESTRICT value,
+                  Stride class_stride) {
   const uint64_t classes = static_cast<uint64_t>(block.end_class - block.first_class);
-  Bits* out = block.out;
-  for (int64_t i = 0; i < block.positions; ++i, out += block.step)
-    if (static_cast<uint64_t>(index[i] - block.first_class) < classes) out[index[i] * block.class_stride] = value[i];
+  in_fours(block.positions, [=, out = block.out, step = block.step, first = block.first_class](int64_t i) HWY_ATTR {
+    const int64_t c = index[i];
+    if (HWY_LIKELY(static_cast<uint64_t>(c - first) < classes)) out[i * step + c * class_stride] = value[i];
+  });
 }
 
 // A vector of values where the number is the wanted one, zeros elsewhere.
@@ -181,7 +183,10 @@ template <class Bits> void write_block(const Block<Bits>& block, const int64_t* 
     if (far && block.step == 1 && block.class_stride != 1 && block.first_class == 0 && block.end_class <= kFew)
       return write_planes(block, index, value);
   write_zeros(block);
-  write_values(block, index, value);
+  if (block.class_stride == 1)  // known to be that: no product of 64 bits for each
+    write_values(block, index, value, std::integral_constant<int64_t, 1>());
+  else
+    write_values(block, index, value, block.class_stride);
 }
 
 // out, cut into tiles of positions and blocks of classes.
