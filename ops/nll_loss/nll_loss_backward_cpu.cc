@@ -21,7 +21,8 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
-inline constexpr int64_t kMostClasses = 65536;           // and at most
+inline constexpr int64_t kStretch = 1024 * kTile;        // elements of rows written together at most
+inline constexpr int64_t kStretches = 64;                // if there are that many: threads share them
 inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
 inline constexpr int64_t kNoClass = -1;                  // no block has it
 
@@ -198,8 +199,10 @@ class Cut {
     by_class = last >= 0 &&
                (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     row_ = by_class ? a.points.extent[last] : points_;
-    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
-    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kMostClasses));
+    // Rows: the longer a stretch of zeros, the faster it is written.
+    const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
+    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
+    block_ = std::min(classes_, by_class ? std::max(kBlock / tile_, kFewestClasses) : stretch);
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }
