@@ -199,8 +199,9 @@ Status smooth_l1_loss_backward(const SmoothL1LossBackwardArgs& a, void* const* d
     return elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient}, launch);
   if (is_half(a.rounded))
     return elementwise<float>(a.points, data, a.rounded, QuickGradientOfHalves(gradient, a.beta), launch);
-  // With a factor that is one float the bits are the same.
-  const QuickGradient<TwoFloats> quick{{TwoFloats(gradient.near), a.beta}, gradient};
+  if (has_exact_slopes(a.beta))
+    return elementwise<float>(a.points, data, a.rounded, GradientOfExactSlope{{1 / a.beta, a.beta}}, launch);
+  const QuickGradient quick{{TwoFloats(gradient.near), a.beta}, gradient};
   return elementwise<float>(a.points, data, a.rounded, quick, launch);
 }
 

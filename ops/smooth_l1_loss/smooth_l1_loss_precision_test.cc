@@ -116,16 +116,22 @@ TEST_F(SmoothL1LossOperators, mean_counts_the_elements_of_the_loss_and_not_of_th
 }
 
 TEST_F(SmoothL1LossOperators, small_slopes_of_large_gradients_lose_nothing) {
-  // In float the slope would be subnormal, with a bit or two left.
-  Tensor gradOut(DataType::kFloat, {1}), self(DataType::kFloat, {1}), target(DataType::kFloat, {1}),
-      out(DataType::kFloat, {1});
-  gradOut.fill({0x1p100});
-  self.fill({0x1.8p-100});
-  target.fill({0});
-  for (Tensor* t : {&gradOut, &self, &target}) t->upload();
-  ASSERT_EQ(backward(gradOut, self, target, 0, 0x1.4p40f, out), 0);
-  out.download();
-  EXPECT_EQ(out.get(0), double{static_cast<float>(0x1.8p0 / 0x1.4p40)});
+  // In float most of these slopes, or the differences already, are subnormal, with a bit or two left.
+  for (int64_t gradients : {1, 2})
+    for (float x : {0x1.8p-100f, 0x1.8p-130f, 0x1.8p-148f})
+      for (float beta : {0x1.4p40f, 0x1p20f, 2.0f, 1.0f, 0x1.4p0f, 0.25f, 0x1p-20f}) {
+        Tensor gradOut(DataType::kFloat, {gradients}), self(DataType::kFloat, {2}), target(DataType::kFloat, {2}),
+            out(DataType::kFloat, {2});
+        gradOut.fill({0x1p100});
+        self.fill({x});
+        target.fill({0});
+        for (Tensor* t : {&gradOut, &self, &target}) t->upload();
+        ASSERT_EQ(backward(gradOut, self, target, 0, beta, out), 0);
+        out.download();
+        const double exact = 0x1p100 * double{x} / double{beta};
+        EXPECT_LE(ulps_apart(DataType::kFloat, out.get(1), double{static_cast<float>(exact)}), 1)
+            << gradients << " gradients, x " << x << ", beta " << beta;
+      }
 }
 
 TEST_F(SmoothL1LossOperators, of_no_elements_the_mean_is_nan_and_the_sum_is_0) {
