@@ -13,6 +13,7 @@
 
 #include "ops/nll_loss/nll_loss_cpu-inl.h"
 #include "ops/nll_loss/nll_loss_kernels.h"
+#include "src/loops/elementwise_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
@@ -26,18 +27,22 @@ inline constexpr int64_t kStretches = 64;                // if there are that ma
 inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
 inline constexpr int64_t kNoClass = -1;                  // no block has it
 
-// Calls body(i) for i from 0 to n - 1, four in a turn: looking one position up takes a few instructions only.
+// Calls body(i) for i from 0 to n - 1, four in a turn: looking one position up takes a few instructions only.  For the
+// same reason the bodies are always inlined.
 template <class Body> HWY_INLINE void in_fours(int64_t n, const Body& body) {
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) body(i), body(i + 1), body(i + 2), body(i + 3);
   for (; i < n; ++i) body(i);
 }
 
+struct MinusProduct {
+  template <class D, class V> HWY_INLINE V operator()(D, V a, V b) const { return hn::Neg(hn::Mul(a, b)); }
+};
+
 // The gradients of tiles of positions.
 class Gradients {
  public:
-  Gradients(const NLLLossBackwardArgs& a, void* const* data)
-      : a_(a), data_(data), same_dtype_(a.points.dtype[0] == a.classes.rounded) {
+  Gradients(const NLLLossBackwardArgs& a, void* const* data) : a_(a), data_(data) {
     if (!a.reduced) return;
     load_points(a.points, 2, data[2], 0, 1, &factor_);
     double total = 1;
@@ -74,12 +79,13 @@ class Gradients {
       const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
       const Body of_class = body;
       const Target* const targets = static_cast<const Target*>(data_[1]) + element;
-      in_fours(count, [=, begin = done](int64_t i) HWY_ATTR {
+      const auto find = [ =, begin = done ](int64_t i) __attribute__((always_inline)) {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
         const bool is_class = HWY_LIKELY(counts(c));
         index[begin + i] = is_class ? c : kNoClass;
         of_class(begin + i, is_class ? c : 0);
-      });
+      };
+      in_fours(count, find);
       done += count;
     });
   }
@@ -90,33 +96,46 @@ class Gradients {
   template <class Target, class Weight, class Bits>
   void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     HWY_ALIGN Weight raw[kTile];
-    const Weights<Weight> weight_of(a_.classes, data_[3]);
-    for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
+    const auto* const line = static_cast<const Weight*>(data_[3]);
+    if (a_.classes.weight.contiguous(0)) {  // a loop without a call
+      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
+    } else {
+      const Weights<Weight> weight_of(a_.classes, line);
+      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
+    }
     if (a_.reduced) {
       HWY_ALIGN double gradient[kTile];
       loader<double>(a_.classes.rounded)(raw, n, gradient);
       scale(gradient, n);
       finish(gradient, n, value);
     } else {
-      HWY_ALIGN float gradient[kTile], gradOutput[kTile];
-      loader<float>(a_.classes.rounded)(raw, n, gradient);
-      load_points(a_.points, 2, data_[2], first, n, gradOutput);
-      for (int64_t i = 0; i < n; ++i) gradient[i] = -(gradOutput[i] * gradient[i]);
-      finish(gradient, n, value);
+      multiply(first, n, raw, value);
     }
+  }
+  // Without a reduction: the products of those positions' weights and gradOutput, as elements of out.
+  template <class Weight, class Bits> void multiply(int64_t first, int64_t n, Weight* weight, Bits* value) const {
+    const DataType dtype = a_.points.dtype[2];
+    const int64_t size = static_cast<int64_t>(size_of(dtype));
+    for_each_run(a_.points, 2, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      const Iteration<3> products{.rank = 1,
+                                  .extent = {count},
+                                  .stride = {{1}, {1}, {step}},
+                                  .dtype = {a_.points.dtype[0], a_.classes.rounded, dtype}};
+      void* const data[] = {value, weight, static_cast<std::byte*>(data_[2]) + element * size};
+      elementwise<float>(products, data, a_.classes.rounded, MinusProduct());
+      value += count, weight += count;
+    });
   }
   void scale(double* weight, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) weight[i] = -(factor_ * weight[i]);
   }
-  template <class T> void finish(T* value, int64_t n, void* to) const {
-    const RoundRun<T> round = same_dtype_ ? nullptr : rounder<T>(a_.classes.rounded);
-    if (round) round(value, n);
-    storer<T>(a_.points.dtype[0])(value, n, to);
+  void finish(double* value, int64_t n, void* to) const {
+    if (a_.points.dtype[0] != a_.classes.rounded) rounder<double>(a_.classes.rounded)(value, n);
+    storer<double>(a_.points.dtype[0])(value, n, to);
   }
 
   const NLLLossBackwardArgs& a_;
   void* const* data_;
-  const bool same_dtype_;
   bool tabled_ = false;
   double factor_ = 1;
   HWY_ALIGN std::byte table_[kTile * kLargest];
@@ -144,11 +163,14 @@ template <class Bits> void write_zeros(const Block<Bits>& block) {
 template <class Bits, class Stride>
 void write_values(const Block<Bits>& block, const int64_t* HWY_RESTRICT index, const Bits* HWY_RESTRICT value,
                   Stride class_stride) {
-  const uint64_t classes = static_cast<uint64_t>(block.end_class - block.first_class);
-  in_fours(block.positions, [=, out = block.out, step = block.step, first = block.first_class](int64_t i) HWY_ATTR {
+  const int64_t step = block.step, first_class = block.first_class;
+  const uint64_t classes = static_cast<uint64_t>(block.end_class - first_class);
+  Bits* const out = block.out;
+  const auto write = [=](int64_t i) __attribute__((always_inline)) {
     const int64_t c = index[i];
-    if (HWY_LIKELY(static_cast<uint64_t>(c - first) < classes)) out[i * step + c * class_stride] = value[i];
-  });
+    if (HWY_LIKELY(static_cast<uint64_t>(c - first_class) < classes)) out[i * step + c * class_stride] = value[i];
+  };
+  in_fours(block.positions, write);
 }
 
 // A vector of values where the number is the wanted one, zeros elsewhere.
