@@ -13,6 +13,7 @@
 
 #include "ops/nll_loss/nll_loss_cpu-inl.h"
 #include "ops/nll_loss/nll_loss_kernels.h"
+#include "src/loops/elementwise_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
@@ -21,14 +22,27 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
 inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
-inline constexpr int64_t kMostClasses = 65536;           // and at most
+inline constexpr int64_t kStretch = 1024 * kTile;        // elements of rows written together at most
+inline constexpr int64_t kStretches = 64;                // if there are that many: threads share them
 inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
+inline constexpr int64_t kNoClass = -1;                  // no block has it
+
+// Calls body(i) for i from 0 to n - 1, four in a turn: looking one position up takes a few instructions only.  For the
+// same reason the bodies are always inlined.
+template <class Body> HWY_INLINE void in_fours(int64_t n, const Body& body) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) body(i), body(i + 1), body(i + 2), body(i + 3);
+  for (; i < n; ++i) body(i);
+}
+
+struct MinusProduct {
+  template <class D, class V> HWY_INLINE V operator()(D, V a, V b) const { return hn::Neg(hn::Mul(a, b)); }
+};
 
 // The gradients of tiles of positions.
 class Gradients {
  public:
-  Gradients(const NLLLossBackwardArgs& a, void* const* data)
-      : a_(a), data_(data), same_dtype_(a.points.dtype[0] == a.classes.rounded) {
+  Gradients(const NLLLossBackwardArgs& a, void* const* data) : a_(a), data_(data) {
     if (!a.reduced) return;
     load_points(a.points, 2, data[2], 0, 1, &factor_);
     double total = 1;
@@ -43,8 +57,8 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
-  // The classes of positions [first, first + n) and the gradients in them, as elements of out; n is at most kTile.  A
-  // position that counts for nothing has the gradient 0 in class 0.
+  // The classes of positions [first, first + n), kNoClass where one counts for nothing, and the gradients in them, as
+  // elements of out; n is at most kTile.
   template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
       if (tabled_)
@@ -57,66 +71,71 @@ class Gradients {
   }
 
  private:
-  // Calls body(i, c, is_class) for the targets of those positions; c is 0 where it is none.
-  template <class Target, class Body> void for_each_target(int64_t first, int64_t n, const Body& body) const {
+  // Writes the classes of those positions and calls body(i, c) for each; c is 0 where it is none.
+  template <class Target, class Body>
+  void for_each_class(int64_t first, int64_t n, int64_t* index, const Body& body) const {
     int64_t done = 0;
     for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
       const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
-      const Body of_target = body;
-      const int64_t begin = done;
+      const Body of_class = body;
       const Target* const targets = static_cast<const Target*>(data_[1]) + element;
-      for (int64_t i = 0; i < count; ++i) {
+      const auto find = [ =, begin = done ](int64_t i) __attribute__((always_inline)) {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
-        const bool is_class = counts(c);
-        of_target(begin + i, is_class ? c : 0, is_class);
-      }
+        const bool is_class = HWY_LIKELY(counts(c));
+        index[begin + i] = is_class ? c : kNoClass;
+        of_class(begin + i, is_class ? c : 0);
+      };
+      in_fours(count, find);
       done += count;
     });
   }
   template <class Target, class Bits> void look_up(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     const auto* const table = reinterpret_cast<const Bits*>(table_);
-    const Bits none{};
-    for_each_target<Target>(first, n, [=, &none](int64_t i, int64_t c, bool is_class) {
-      index[i] = c;
-      value[i] = *(is_class ? table + c : &none);
-    });
+    for_each_class<Target>(first, n, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
   }
   template <class Target, class Weight, class Bits>
   void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
     HWY_ALIGN Weight raw[kTile];
-    bool is_class[kTile];
-    const Weights<Weight> weight_of(a_.classes, data_[3]);
-    for_each_target<Target>(first, n, [&](int64_t i, int64_t c, bool counts) {
-      index[i] = c;
-      is_class[i] = counts;
-      raw[i] = *weight_of.at(c);
-    });
+    const auto* const line = static_cast<const Weight*>(data_[3]);
+    if (a_.classes.weight.contiguous(0)) {  // a loop without a call
+      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
+    } else {
+      const Weights<Weight> weight_of(a_.classes, line);
+      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
+    }
     if (a_.reduced) {
       HWY_ALIGN double gradient[kTile];
       loader<double>(a_.classes.rounded)(raw, n, gradient);
       scale(gradient, n);
       finish(gradient, n, value);
     } else {
-      HWY_ALIGN float gradient[kTile], gradOutput[kTile];
-      loader<float>(a_.classes.rounded)(raw, n, gradient);
-      load_points(a_.points, 2, data_[2], first, n, gradOutput);
-      for (int64_t i = 0; i < n; ++i) gradient[i] = -(gradOutput[i] * gradient[i]);
-      finish(gradient, n, value);
+      multiply(first, n, raw, value);
     }
-    for (int64_t i = 0; i < n; ++i) value[i] = is_class[i] ? value[i] : Bits{};
+  }
+  // Without a reduction: the products of those positions' weights and gradOutput, as elements of out.
+  template <class Weight, class Bits> void multiply(int64_t first, int64_t n, Weight* weight, Bits* value) const {
+    const DataType dtype = a_.points.dtype[2];
+    const int64_t size = static_cast<int64_t>(size_of(dtype));
+    for_each_run(a_.points, 2, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      const Iteration<3> products{.rank = 1,
+                                  .extent = {count},
+                                  .stride = {{1}, {1}, {step}},
+                                  .dtype = {a_.points.dtype[0], a_.classes.rounded, dtype}};
+      void* const data[] = {value, weight, static_cast<std::byte*>(data_[2]) + element * size};
+      elementwise<float>(products, data, a_.classes.rounded, MinusProduct());
+      value += count, weight += count;
+    });
   }
   void scale(double* weight, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) weight[i] = -(factor_ * weight[i]);
   }
-  template <class T> void finish(T* value, int64_t n, void* to) const {
-    const RoundRun<T> round = same_dtype_ ? nullptr : rounder<T>(a_.classes.rounded);
-    if (round) round(value, n);
-    storer<T>(a_.points.dtype[0])(value, n, to);
+  void finish(double* value, int64_t n, void* to) const {
+    if (a_.points.dtype[0] != a_.classes.rounded) rounder<double>(a_.classes.rounded)(value, n);
+    storer<double>(a_.points.dtype[0])(value, n, to);
   }
 
   const NLLLossBackwardArgs& a_;
   void* const* data_;
-  const bool same_dtype_;
   bool tabled_ = false;
   double factor_ = 1;
   HWY_ALIGN std::byte table_[kTile * kLargest];
@@ -141,11 +160,17 @@ template <class Bits> void write_zeros(const Block<Bits>& block) {
       for (int64_t j = 0; j < inner.extent; ++j) run[j * inner.stride] = Bits{};
   }
 }
-template <class Bits> void write_values(const Block<Bits>& block, const int64_t* index, const Bits* value) {
-  const uint64_t classes = static_cast<uint64_t>(block.end_class - block.first_class);
-  Bits* out = block.out;
-  for (int64_t i = 0; i < block.positions; ++i, out += block.step)
-    if (static_cast<uint64_t>(index[i] - block.first_class) < classes) out[index[i] * block.class_stride] = value[i];
+template <class Bits, class Stride>
+void write_values(const Block<Bits>& block, const int64_t* HWY_RESTRICT index, const Bits* HWY_RESTRICT value,
+                  Stride class_stride) {
+  const int64_t step = block.step, first_class = block.first_class;
+  const uint64_t classes = static_cast<uint64_t>(block.end_class - first_class);
+  Bits* const out = block.out;
+  const auto write = [=](int64_t i) __attribute__((always_inline)) {
+    const int64_t c = index[i];
+    if (HWY_LIKELY(static_cast<uint64_t>(c - first_class) < classes)) out[i * step + c * class_stride] = value[i];
+  };
+  in_fours(block.positions, write);
 }
 
 // A vector of values where the number is the wanted one, zeros elsewhere.
@@ -181,7 +206,10 @@ template <class Bits> void write_block(const Block<Bits>& block, const int64_t* 
     if (far && block.step == 1 && block.class_stride != 1 && block.first_class == 0 && block.end_class <= kFew)
       return write_planes(block, index, value);
   write_zeros(block);
-  write_values(block, index, value);
+  if (block.class_stride == 1)  // known to be that: no product of 64 bits for each
+    write_values(block, index, value, std::integral_constant<int64_t, 1>());
+  else
+    write_values(block, index, value, block.class_stride);
 }
 
 // out, cut into tiles of positions and blocks of classes.
@@ -193,8 +221,10 @@ class Cut {
     by_class = last >= 0 &&
                (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     row_ = by_class ? a.points.extent[last] : points_;
-    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(kChunk / classes_, 1, std::min(points_, kTile));
-    block_ = std::min(classes_, std::clamp(kBlock / tile_, kFewestClasses, kMostClasses));
+    // Rows: the longer a stretch of zeros, the faster it is written.
+    const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
+    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
+    block_ = std::min(classes_, by_class ? std::max(kBlock / tile_, kFewestClasses) : stretch);
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }

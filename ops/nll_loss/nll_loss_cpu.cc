@@ -14,8 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kInCache = 1 << 17;  // positions whose lines of memory the caches may hold
-inline constexpr int64_t kAhead = 64;         // positions whose elements are asked for before they are needed
+inline constexpr int64_t kInCache = 1 << 17;        // positions whose lines of memory the caches may hold
+inline constexpr int64_t kPositions = kChunk / 16;  // that a thread takes at a time: each has a line of 16 elements
+inline constexpr int64_t kAhead = 64;               // positions whose elements are asked for before they are needed
 
 // Positions of one row: their targets, and their elements of class 0, so many elements apart.
 template <class Target, class Element> struct Row {
@@ -93,7 +94,7 @@ void load_losses(const NLLClasses& classes, int64_t class_stride, const Iteratio
 
 void NLLLossCpu(const NLLLossArgs& a, void* const* data) {
   const RoundRun<float> round = a.points.dtype[0] == a.classes.rounded ? nullptr : rounder<float>(a.classes.rounded);
-  parallel_for(a.points.points(), kChunk, [&](int64_t begin, int64_t end) {
+  parallel_for(a.points.points(), kPositions, [&](int64_t begin, int64_t end) {
     HWY_ALIGN float loss[kTile], weights[kTile];
     for (int64_t first = begin; first < end; first += kTile) {
       const int64_t n = std::min(kTile, end - first);

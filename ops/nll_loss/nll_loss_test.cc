@@ -94,8 +94,8 @@ TEST_F(NLLLossOperators, many_classes_are_written_in_blocks) {
       gradOutput.fill({1});
       weight.fill({2, 3, 5});
       for (Tensor* t : {&gradOutput, &weight}) t->upload();
-      for (int64_t c :
-           {int64_t{0}, int64_t{32766}, int64_t{32767}, int64_t{65534}, int64_t{65535}, int64_t{65536}, classes - 1}) {
+      for (int64_t c : {int64_t{0}, int64_t{32766}, int64_t{32767}, int64_t{32768}, int64_t{65534}, int64_t{65535},
+                        int64_t{65536}, classes - 1}) {
         for (int64_t i = 0; i < target.size(); ++i) target.set_integer(i, i == 0 ? c : c - i);
         target.upload();
         ASSERT_EQ(backward(gradOutput, nothing, target, weight, kSum, -100, total, out), 0) << recent_error();

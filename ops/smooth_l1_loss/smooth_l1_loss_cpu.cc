@@ -23,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 void SmoothL1LossCpu(const SmoothL1LossArgs& a, void* const* data) {
   const Loss loss(a.beta);
-  if (is_half(a.rounded) && usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, loss);
+  if (loss_in_float(a.rounded, a.beta)) return elementwise<float>(a.points, data, a.rounded, loss);
   elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{loss});
 }
 
@@ -41,10 +41,10 @@ void SmoothL1LossBackwardCpu(const SmoothL1LossBackwardArgs& a, void* const* dat
   if (!usual(a.beta) || a.divisor != 1)
     return elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient});
   if (is_half(a.rounded)) return elementwise<float>(a.points, data, a.rounded, QuickGradientOfHalves(gradient, a.beta));
-  const TwoFloats near(gradient.near);
-  if (near.low == 0)  // as for beta = 1; the bits are the same
-    return elementwise<float>(a.points, data, a.rounded, QuickGradient<float>{{near.high, a.beta}, gradient});
-  elementwise<float>(a.points, data, a.rounded, QuickGradient<TwoFloats>{{near, a.beta}, gradient});
+  if (has_exact_slopes(a.beta))
+    return elementwise<float>(a.points, data, a.rounded, GradientOfExactSlope{{1 / a.beta, a.beta}});
+  const QuickGradient quick{{TwoFloats(gradient.near), a.beta}, gradient};
+  elementwise<float>(a.points, data, a.rounded, quick);
 }
 
 void SmoothL1LossBackwardOfOneCpu(const SmoothL1LossBackwardOfOneArgs& a, void* const* data) {

@@ -164,7 +164,7 @@ struct StoreTotal {
 
 Status smooth_l1_loss(const SmoothL1LossArgs& a, void* const* data, Launch& launch) {
   const Loss loss(a.beta);
-  if (is_half(a.rounded) && usual(a.beta)) return elementwise<float>(a.points, data, a.rounded, loss, launch);
+  if (loss_in_float(a.rounded, a.beta)) return elementwise<float>(a.points, data, a.rounded, loss, launch);
   return elementwise<float>(a.points, data, a.rounded, InDouble<Loss>{loss}, launch);
 }
 
@@ -199,8 +199,9 @@ Status smooth_l1_loss_backward(const SmoothL1LossBackwardArgs& a, void* const* d
     return elementwise<float>(a.points, data, a.rounded, InDouble<Gradient>{gradient}, launch);
   if (is_half(a.rounded))
     return elementwise<float>(a.points, data, a.rounded, QuickGradientOfHalves(gradient, a.beta), launch);
-  // With a factor that is one float the bits are the same.
-  const QuickGradient<TwoFloats> quick{{TwoFloats(gradient.near), a.beta}, gradient};
+  if (has_exact_slopes(a.beta))
+    return elementwise<float>(a.points, data, a.rounded, GradientOfExactSlope{{1 / a.beta, a.beta}}, launch);
+  const QuickGradient quick{{TwoFloats(gradient.near), a.beta}, gradient};
   return elementwise<float>(a.points, data, a.rounded, quick, launch);
 }
 

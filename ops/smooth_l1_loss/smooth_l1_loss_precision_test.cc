@@ -34,6 +34,37 @@ TEST_F(SmoothL1LossOperators, losses_that_float_does_not_hold_have_a_mean) {
   EXPECT_LE(ulps_apart(DataType::kFloat, out.get(0), 2e38), 2);
 }
 
+TEST_F(SmoothL1LossOperators, differences_that_lose_most_cost_a_loss_less_than_2_ulp) {
+  // A difference loses most half way between two floats, and its square shows most of that at a mantissa of sqrt(2).
+  constexpr int64_t kMantissas = 3000;
+  const auto mantissa = [](Random& random, int64_t i) {
+    const double near[] = {1, 2, std::sqrt(2), 1 + static_cast<double>(random.bits() % (1 << 23)) * 0x1p-23};
+    return near[i % 4] + static_cast<double>(i / 8) * (i % 8 < 4 ? 0x1p-23 : -0x1p-23);
+  };
+  Tensor self(DataType::kFloat, {kMantissas}), target(DataType::kFloat, {kMantissas}),
+      out(DataType::kFloat, {kMantissas});
+  for (float beta : {1.0f, 0.25f, 8.0f, 0x1p-20f, 0x1p20f, 0x1p-21f, 0x1p21f, 0.7f})
+    for (int exponent : {-120, -70, -62, -30, -12, -2, -1, 0, 1, 5, 30}) {
+      Random random(9);
+      for (int64_t i = 0; i < kMantissas; ++i) {
+        const float x = static_cast<float>(std::ldexp(mantissa(random, i), exponent)) * beta;
+        self.set(i, x);
+        target.set(i, (i % 3 - 1) * (std::nextafter(x, 2 * x) - double{x}) * (0.5 - 0x1p-25));
+      }
+      self.upload();
+      target.upload();
+      ASSERT_EQ(forward(self, target, 0, beta, out), 0);
+      out.download();
+      for (int64_t i = 0; i < kMantissas; ++i) {
+        const double x = std::abs(self.get(i) - target.get(i));
+        const double loss = x < double{beta} ? x * x / 2 / double{beta} : x - double{beta} / 2;
+        const double ulp = std::ldexp(1, std::max(std::ilogb(loss), -126) - 23);
+        ASSERT_LE(std::abs(out.get(i) - loss), 1.92 * ulp)
+            << "beta " << beta << ", self " << self.get(i) << ", target " << target.get(i);
+      }
+    }
+}
+
 TEST_F(SmoothL1LossOperators, slopes_at_the_landmarks) {
   struct Case {
     double x;
@@ -85,16 +116,22 @@ TEST_F(SmoothL1LossOperators, mean_counts_the_elements_of_the_loss_and_not_of_th
 }
 
 TEST_F(SmoothL1LossOperators, small_slopes_of_large_gradients_lose_nothing) {
-  // In float the slope would be subnormal, with a bit or two left.
-  Tensor gradOut(DataType::kFloat, {1}), self(DataType::kFloat, {1}), target(DataType::kFloat, {1}),
-      out(DataType::kFloat, {1});
-  gradOut.fill({0x1p100});
-  self.fill({0x1.8p-100});
-  target.fill({0});
-  for (Tensor* t : {&gradOut, &self, &target}) t->upload();
-  ASSERT_EQ(backward(gradOut, self, target, 0, 0x1.4p40f, out), 0);
-  out.download();
-  EXPECT_EQ(out.get(0), double{static_cast<float>(0x1.8p0 / 0x1.4p40)});
+  // In float most of these slopes, or the differences already, are subnormal, with a bit or two left.
+  for (int64_t gradients : {1, 2})
+    for (float x : {0x1.8p-100f, 0x1.8p-130f, 0x1.8p-148f})
+      for (float beta : {0x1.4p40f, 0x1p20f, 2.0f, 1.0f, 0x1.4p0f, 0.25f, 0x1p-20f}) {
+        Tensor gradOut(DataType::kFloat, {gradients}), self(DataType::kFloat, {2}), target(DataType::kFloat, {2}),
+            out(DataType::kFloat, {2});
+        gradOut.fill({0x1p100});
+        self.fill({x});
+        target.fill({0});
+        for (Tensor* t : {&gradOut, &self, &target}) t->upload();
+        ASSERT_EQ(backward(gradOut, self, target, 0, beta, out), 0);
+        out.download();
+        const double exact = 0x1p100 * double{x} / double{beta};
+        EXPECT_LE(ulps_apart(DataType::kFloat, out.get(1), double{static_cast<float>(exact)}), 1)
+            << gradients << " gradients, x " << x << ", beta " << beta;
+      }
 }
 
 TEST_F(SmoothL1LossOperators, of_no_elements_the_mean_is_nan_and_the_sum_is_0) {

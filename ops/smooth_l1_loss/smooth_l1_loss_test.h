@@ -34,8 +34,7 @@ inline const std::vector<Shapes> kShapes{
 
 inline DataType promotion(DataType a, DataType b) { return *promote(a, b); }
 
-// FLOAT within 2 ulp as the contract wants, the half kinds within 1.  The kernel computes in double and rounds to float
-// and, for the half kinds, once more, so that it is mostly the reference's own bits.
+// FLOAT within 2 ulp as the contract wants, the half kinds within 1.
 inline int64_t bound(DataType rounded) { return rounded == DataType::kFloat ? 2 : 1; }
 
 inline void expect_close(const Tensor& out, const Tensor& expected, DataType rounded, const std::string& where) {

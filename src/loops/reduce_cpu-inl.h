@@ -214,21 +214,27 @@ HWY_NOINLINE double sum_inputs(const F& f, int64_t n, std::array<const Element*,
   return sum_of_columns(column);
 }
 
-// The same of n <= kTile points of the iteration, from number `begin` on: where they are, or as floats in a buffer.
+// The same of n <= kTile points of the iteration, from number `begin` on: where they are if they are neighbours of one
+// dtype, or as floats in a buffer.
 template <class T, int N, class F>
 double sum_points(const Iteration<N>& points, void* const* data, int64_t begin, int64_t n, const F& f) {
-  bool one_line = true;
-  for (int k = 0; k < N; ++k) one_line &= points.contiguous(k) && points.dtype[k] == points.dtype[0];
+  const int last = points.rank - 1;
+  bool neighbours = true;
+  for (int k = 0; k < N; ++k)
+    neighbours &= points.dtype[k] == points.dtype[0] && (last < 0 || points.stride[k][last] == 1);
   double sum = 0;
   bool done = false;
-  if (one_line)
-    visit(Dtypes<float, float16, bfloat16>{}, points.dtype[0], [&]<class Element> {
-      if constexpr (std::is_same_v<Element, float> || kInRegisters<T, Element>) {
-        std::array<const Element*, N> in;
-        for (size_t k = 0; k < N; ++k) in[k] = static_cast<const Element*>(data[k]) + begin;
-        sum = sum_inputs<T>(f, n, in);
-        done = true;
-      }
+  if (neighbours)
+    for_each_row(points, begin, n, [&](const int64_t* element, int64_t count) {
+      if (count < n) return;
+      visit(Dtypes<float, float16, bfloat16>{}, points.dtype[0], [&]<class Element> {
+        if constexpr (std::is_same_v<Element, float> || kInRegisters<T, Element>) {
+          std::array<const Element*, N> in;
+          for (size_t k = 0; k < N; ++k) in[k] = static_cast<const Element*>(data[k]) + element[k];
+          sum = sum_inputs<T>(f, n, in);
+          done = true;
+        }
+      });
     });
   if (done) return sum;
   HWY_ALIGN float tile[N][kTile];
