@@ -99,7 +99,7 @@ template <class Element, bool cached> struct PartOfRow {
 #pragma unroll
         for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
         narrow_all(result, piece.at);
-        *reinterpret_cast<Vector<Element>*>(to + c) = piece;
+        store(piece, to + c);
       }
     } else {
       for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads)

@@ -23,6 +23,13 @@ template <class Element> struct alignas(16) Vector {
 // Fewer of them.
 template <class Element, int V> struct alignas(V * sizeof(Element)) Columns { Element at[V]; };
 
+// Writes them by one instruction.  Of an assignment in an unrolled loop the compiler has made one for each element.
+template <class Element> __device__ __forceinline__ void store(const Vector<Element>& v, Element* to) {
+  const uint4 all = __builtin_bit_cast(uint4, v);
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w)
+               : "memory");
+}
+
 template <class T, class Element> __device__ __forceinline__ T widen(Element x) {
   if constexpr (std::is_same_v<Element, float16>)
     return static_cast<T>(__half2float(__ushort_as_half(x.bits)));
