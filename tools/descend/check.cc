@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "src/base/environment.h"
+#include "src/device/backends.h"
 #include "tools/descend/command.h"
 #include "tools/descend/terminal.h"
 
@@ -26,8 +29,18 @@ std::vector<std::filesystem::path> examples() {
   return found;
 }
 
+// Whether there is such a device, in the library's words.  Nothing else here looks at this process's own devices.
+Status find_device(const std::string& device) {
+  setenv("DESCEND_DEVICE", device.c_str(), 1);
+  reread_environment();
+  return visible_devices().status;
+}
+
 // Each operator's example knows its right answer and prints "RESULT function correct|wrong microseconds".
 void self_test(Command& command, const std::vector<std::string>& devices) {
+  for (const std::string& device : devices)
+    if (const Status status = find_device(device); !status.ok())
+      return fail(command, status.message() + ". " + status.solution());
   const auto all = examples();
   if (all.empty()) return fail(command, "this installation has no example programs in " + programs().string());
   Json document = Json::array();
