@@ -108,6 +108,7 @@ class Command(unittest.TestCase):
         if (prefix() / "libexec/descend/descend_bench").exists():
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("aclnnElu", result.stdout)
+            self.assertEqual(json.loads(descend("bench", "--list", "--json").stdout), result.stdout.splitlines())
         else:
             self.assertEqual(result.returncode, 1)
             self.assertIn("no benchmarks", result.stderr)

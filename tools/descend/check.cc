@@ -78,11 +78,24 @@ void self_test(Command& command, const std::vector<std::string>& devices) {
             << " results, each also looked at by the checker.\n";
 }
 
+void print_cases(Command& command, const std::vector<std::string>& call) {
+  const Ended ended = run_captured(call, {});
+  if (ended.status != 0) return fail(command, ended.output);
+  Json names = Json::array();
+  std::istringstream lines(ended.output);
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  print(names);
+}
+
 // Becomes the benchmark program.
-void bench(Command& command, const std::vector<std::string>& arguments) {
+void bench(Command& command, std::vector<std::string> arguments, bool list) {
   const std::string program = (programs() / "descend_bench").string();
   if (access(program.c_str(), X_OK) != 0)
     return fail(command, "this installation has no benchmarks; `./dev bench` in the sources builds and runs them");
+  if (list && command.json) {
+    arguments.insert(arguments.begin(), program);
+    return print_cases(command, arguments);
+  }
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -121,12 +134,12 @@ void add_bench(Command& command) {
     if (options->list) arguments.push_back("--list");
     if (!options->filter.empty()) arguments.insert(arguments.end(), {"--filter", options->filter});
     // The numbers take the place of the table, which people still see.
-    if (options->file.empty() && command.json) {
+    if (options->file.empty() && command.json && !options->list) {
       options->file = "/dev/fd/" + std::to_string(dup(STDOUT_FILENO));
       dup2(STDERR_FILENO, STDOUT_FILENO);
     }
     if (!options->file.empty()) arguments.insert(arguments.end(), {"--json", options->file});
-    bench(command, arguments);
+    bench(command, arguments, options->list);
   });
 }
 
