@@ -14,6 +14,7 @@ from installed import clean_environment
 LEFT_OUT = ["EnvironmentTest.*", "MemoryOfCalls.*", "math.*", "*2_to_the_31*"]
 # Findings that are right: (ids, function, tests, why the tests do it), the first three as patterns.
 DELIBERATE = [
+    ("DSC-10[145]", "aclrt(Mem|Free|GetOverflow).*", r"Runtime\w+\..*", "what is no range of memory is refused"),
     ("DSC-102", "aclrtMem.*", "RuntimeMemory.device_memory_is_aligned_and_padded", "touches the padding"),
     ("DSC-106", "aclnn.*", r".*(overlap|first|in_the_place_of_|workspace_that_is_missing).*", "outputs over inputs"),
     ("DSC-107", "aclrtMemcpy", r"(Executor|\w+Operators)\..*", "read back more than a result, to see what else changed"),

@@ -50,10 +50,10 @@ class Built(unittest.TestCase):
 
 
 class Programs(Built):
-    def check(self, program, *options):
+    def check(self, program, *options, arguments=()):
         """The exit status and the findings."""
         report = self.folder / "findings.json"
-        ended = self.descend("--check", "--report", report, *options, "--", program)
+        ended = self.descend("--check", "--report", report, *options, "--", program, *arguments)
         return ended.returncode, [json.loads(line) for line in report.read_text().splitlines()]
 
     def test_each_finding_is_reported_and_its_correction_is_not(self):
@@ -92,6 +92,27 @@ class Programs(Built):
                 self.assertEqual([each["id"] for each in found], ["DSC-109"])
                 self.assertEqual(found[0]["sites"][0]["frames"][0]["function"], place)
                 self.assertEqual(ended.returncode, -11)
+
+    def test_functions_of_the_host_are_where_their_stream_has_them(self):
+        program = self.build(PROGRAMS / "callbacks.c")
+        for what, expected in (("race", ["DSC-202"]), ("order", []), ("unwritten", ["DSC-107"])):
+            with self.subTest(what):
+                _, found = self.check(program, arguments=[what])
+                self.assertEqual([each["id"] for each in found], expected, found)
+
+    def test_copies_past_the_end_and_memory_freed_twice_are_told_although_they_are_refused(self):
+        status, found = self.check(self.build(PROGRAMS / "bounds.c"))
+        self.assertEqual([(each["id"], each["function"]) for each in found],
+                         [("DSC-101", "aclrtMemcpy"), ("DSC-101", "aclrtMemset"), ("DSC-104", "aclrtFree")])
+        self.assertEqual(status, FOUND)
+
+    def test_a_program_that_opens_the_library_late_cleans_up_before_it_is_judged(self):
+        program = self.build(PROGRAMS / "late.c", "-ldl")
+        ended = self.descend("--check", "--", program)
+        self.assertEqual((ended.returncode, ended.stdout), (0, "cleaned up\n"), ended.stderr)
+        ended = self.descend("--check", "--", program, "forgetful")
+        self.assertEqual((ended.returncode, ended.stdout), (FOUND, "cleaned up\n"), ended.stderr)
+        self.assertIn("==descend== 1 finding: DSC-306\n", ended.stderr)
 
     def test_suppressed_findings_are_not_there(self):
         program = self.build(PROGRAMS / "dsc_107.c")

@@ -7,6 +7,8 @@ import math
 import pathlib
 
 NOISE = 0.97  # a ratio from here on counts as no slower
+IN_THIS_RUN, EARLIER = "in this run", "in an earlier run"  # when torch.compile was timed, and how that is asked for
+COMMAND = {IN_THIS_RUN: "--compile", EARLIER: "--peers docs/benchmarks/h200.json"}
 
 
 def load(path):
@@ -43,12 +45,13 @@ def page(report, notes):
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
     time = lambda us: f"{us:.0f}" if us else ""
+    compiled = report.get("compile", EARLIER)
     lines = ["# Speed on an NVIDIA H200", "",
-             f"Made by `bench/gpu/run.py --prefix build/prefix --peers docs/benchmarks/h200.json` and `bench/gpu/report.py` on one {report['device']}, PyTorch {report['torch']}, "
-             f"a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and PyTorch eager work on the same tensors, one after "
-             "the other, with the cache overwritten before each call; medians of device time. The times of `torch.compile` are those "
-             "of an earlier run on such a card. The ratio is the faster PyTorch's time over ours; the share is the bytes that must "
-             "move over our time, against the copy.", "",
+             f"Made by `bench/gpu/run.py --prefix build/prefix {COMMAND[compiled]}` and `bench/gpu/report.py` on one "
+             f"{report['device']}, PyTorch {report['torch']}, a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and "
+             "PyTorch work on the same tensors, one after the other, with the cache overwritten before each call; medians of device "
+             f"time. `torch.compile` was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. The ratio is the "
+             "faster PyTorch's time over ours; the share is the bytes that must move over our time, against the copy.", "",
              f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower at {len(slower)}. "
              f"Host time of both phases of a small call: {small}.", "",
              "![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", ""]

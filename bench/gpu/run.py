@@ -4,8 +4,8 @@
 
 Every case: our call on a stream of its own, PyTorch eager, and with --compile torch.compile; before each timed call as
 many bytes as the cache holds twice are written, so that nothing is found in it.  Medians of device time between events.
-The limit is the bandwidth of a copy, measured in the same run.  --peers FILE takes torch.compile's times from an earlier
-run on such a card, since compiling takes minutes.
+The limit is the bandwidth of a copy, measured in the same run.  Compiling takes minutes: --peers FILE takes
+torch.compile's times from an earlier run on such a card instead.
 """
 import argparse
 import ctypes
@@ -14,6 +14,7 @@ import math
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -22,6 +23,9 @@ import triton
 
 import report
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests/torch"))
+import aclnn
+
 FLUSH = 256 << 20
 CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 27, torch.float64: 11, torch.int64: 9}
 ND, NDHWC = 2, 27
@@ -29,22 +33,13 @@ aten = torch.ops.aten
 MEAN = ctypes.c_char_p(b"mean")
 
 
-class Ours:
-    """The installed libraries, on device 0."""
+class Ours(aclnn.Library):
+    """The installed libraries on PyTorch's tensors, and a stream of theirs."""
 
     def __init__(self, prefix):
-        folder = pathlib.Path(prefix) / "lib64"
-        self.runtime = ctypes.CDLL(folder / "libascendcl.so", mode=ctypes.RTLD_GLOBAL)
-        self.objects = ctypes.CDLL(folder / "libnnopbase.so", mode=ctypes.RTLD_GLOBAL)
-        self.operators = ctypes.CDLL(folder / "libopapi.so")
-        for name in ("aclCreateTensor", "aclCreateScalar", "aclCreateIntArray"):
-            getattr(self.objects, name).restype = ctypes.c_void_p
-        self.runtime.aclGetRecentErrMsg.restype = ctypes.c_char_p
-        self.must(self.runtime.aclInit(None))
-        self.must(self.runtime.aclrtSetDevice(0))
+        super().__init__(prefix)
         self.stream = self.made(self.runtime.aclrtCreateStream)
-        self.flushed = ctypes.c_void_p()
-        self.must(self.runtime.aclrtMalloc(ctypes.byref(self.flushed), ctypes.c_size_t(FLUSH), 0))
+        self.flushed = self.allocate(FLUSH)
         self.one = ctypes.c_void_p(self.objects.aclCreateScalar(ctypes.byref(ctypes.c_float(1)), 0))
 
     def made(self, make):
@@ -52,21 +47,16 @@ class Ours:
         self.must(make(ctypes.byref(handle)))
         return handle
 
-    def must(self, code):
-        if code != 0:
-            text = self.runtime.aclGetRecentErrMsg()
-            raise RuntimeError(f"{code} {text.decode() if text else ''}")
+    def must(self, status):
+        self.check("a call", status)
 
     def tensor(self, t, form=ND):
-        int64s = lambda numbers: (ctypes.c_int64 * len(numbers))(*numbers)
-        size = ctypes.c_uint64(t.dim())
+        shape, strides, rank = aclnn.int64s(t.shape), aclnn.int64s(t.stride()), ctypes.c_uint64(t.dim())
         return ctypes.c_void_p(self.objects.aclCreateTensor(
-            int64s(t.shape), size, CODES[t.dtype], int64s(t.stride()), ctypes.c_int64(0), form, int64s(t.shape), size,
-            ctypes.c_void_p(t.data_ptr())))
+            shape, rank, CODES[t.dtype], strides, ctypes.c_int64(0), form, shape, rank, ctypes.c_void_p(t.data_ptr())))
 
     def ints(self, values):
-        return ctypes.c_void_p(self.objects.aclCreateIntArray((ctypes.c_int64 * len(values))(*values),
-                                                              ctypes.c_uint64(len(values))))
+        return ctypes.c_void_p(aclnn.int_array(self, values).value)
 
     def call(self, function, *arguments):
         """A function that makes the call once, without waiting."""
@@ -113,6 +103,14 @@ def size(*tensors):
 
 def theirs(run):
     return triton.testing.do_bench(run, warmup=20, rep=100, return_mode="median") * 1e3
+
+
+def compiled(function, arguments):
+    """torch.compile's time of the function, compiled for these shapes alone."""
+    torch._dynamo.reset()  # or it compiles for any shape, the second time
+    fast = torch.compile(function, dynamic=False)
+    fast(*arguments)
+    return theirs(lambda: fast(*arguments))
 
 
 def cases(ours, quick):
@@ -238,8 +236,9 @@ def main():
     parser.add_argument("--report", action="store_true", help="write docs/benchmarks/h200.md and its picture, too")
     parser.add_argument("--filter", default="")
     parser.add_argument("--quick", action="store_true", help="smaller tensors")
-    parser.add_argument("--compile", action="store_true", help="torch.compile too")
-    parser.add_argument("--peers", type=pathlib.Path, help="a file with torch.compile's times of an earlier run")
+    compile_times = parser.add_mutually_exclusive_group()
+    compile_times.add_argument("--compile", action="store_true", help="time torch.compile, too")
+    compile_times.add_argument("--peers", type=pathlib.Path, help="a file with torch.compile's times of an earlier run")
     options = parser.parse_args()
     torch.manual_seed(0)
     known = {}
@@ -253,7 +252,7 @@ def main():
     copy = 2 * size(a) / theirs(lambda: b.copy_(a)) / 1e6
     del a, b
     print(f"{torch.cuda.get_device_name()}, copy {copy:.3f} TB/s, torch {torch.__version__}", flush=True)
-    rows = []
+    rows, began = [], time.monotonic()
     for name, kind, moved, call, eager, arguments, *compiles in cases(ours, options.quick):
         if options.filter not in name:
             continue
@@ -266,18 +265,17 @@ def main():
             row["compile_us"] = known[name].get("compile_us")
         elif options.compile and compiles != [False]:
             try:
-                compiled = torch.compile(eager)
-                compiled(*arguments)
-                row["compile_us"] = theirs(lambda: compiled(*arguments))
+                row["compile_us"] = compiled(eager, arguments)
             except Exception as error:  # whatever a compiler throws is no time
                 row["compile_error"] = str(error)[:100]
         best = min((row[key] for key in ("eager_us", "compile_us") if row.get(key)), default=math.nan)
         row["share"] = moved / row["ours_us"] / 1e6 / copy
         rows.append(row)
-        print(f"{name:60s} {moved / 1e6:8.1f} MB {row['ours_us']:9.1f} us {row['share']:6.1%} of copy "
+        print(f"{time.monotonic() - began:5.0f} s {name:60s} {moved / 1e6:8.1f} MB {row['ours_us']:9.1f} us {row['share']:6.1%} of copy "
               f"{best / row['ours_us']:6.2f}x", flush=True)
         torch.cuda.empty_cache() if "[" not in name else None
         options.json.write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__,
+                                            "compile": report.IN_THIS_RUN if options.compile else report.EARLIER,
                                             "copy_tbs": copy, "small_us": small, "rows": rows}, indent=1))
     if options.report:
         report.write(options.json, pathlib.Path("docs/benchmarks"))

@@ -12,82 +12,96 @@ namespace {
 // No rows: there is nothing but the total.
 template <class Element> __global__ void only_total(const __grid_constant__ Loss<Element> l) { l.store_total(0, 0); }
 
-// Rows of at most kTile classes.  A half warp reads a row in up to kPer elements a thread.
-template <class Element, int kPer>
+// How a row's elements lie: as neighbours, and so many that every thread has as many as it can, as neighbours, or
+// anyhow.
+enum class Layout { kFull, kTogether, kAnyhow };
+
+// Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread.
+template <class Element, int V, Layout layout, int kPer>
 __global__ void __launch_bounds__(kThreads, 4) short_rows(const __grid_constant__ Loss<Element> l) {
+  constexpr int kColumns = static_cast<int>(kSumColumns<double>), kAtOnce = 32 / TileGroup<V>::kSize;
+  constexpr bool together = layout != Layout::kAnyhow;
   __shared__ RowLoss of_row[kThreads];
+  __shared__ __align__(8) unsigned char kept[kThreads * sizeof(Scores)];  // by row, until all of the warp's are there
   const int64_t begin = blockIdx.x * l.per_block;
   const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes);
-  const TileGroup<1> group;
-  const int lane = static_cast<int>(threadIdx.x % 32), half = lane / 16;
+  const TileGroup<V> group;
+  const int lane = static_cast<int>(threadIdx.x % 32), which = lane / TileGroup<V>::kSize;  // of the rows at once
   const int warp_first = static_cast<int>(threadIdx.x) - lane;
-  const int64_t from_step = 16 * l.a.input.column, to_step = 16 * l.a.log_prob.column;
-  const auto load = [&](int64_t row, Element(&x)[kPer]) {
-    const Element* from = l.at(row, group.rank);
+  Scores* const scores_of = reinterpret_cast<Scores*>(kept) + warp_first;
+  const auto is_there = [&](int i) { return layout == Layout::kFull || group.rank * V + kColumns * i < classes; };
+  const auto load = [&](int64_t row, Columns<Element, V>(&x)[kPer]) {
+    const TileScores<Element, together> from_mine{l.at(row, group.rank * V), l.a.input.column};
 #pragma unroll
-    for (int i = 0; i < kPer; ++i, from += from_step)
-      if (group.rank + 16 * i < classes) x[i] = *from;
+    for (int i = 0; i < kPer; ++i)
+      if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
   };
   CompensatedSum loss_sum, zloss_sum;
   for (int64_t batch = begin; batch < end; batch += blockDim.x) {
     const int64_t first = batch + warp_first;  // the warp's 32 rows
     const int rows = static_cast<int>(end - first < 0 ? 0 : end - first < 32 ? end - first : 32);
-    Scores mine;  // of row first + lane
-    for (int pair = 0; pair < rows; pair += 2) {
-      const int64_t row = first + (pair + half < rows ? pair + half : pair);
-      Element x[kPer];
+    for (int some = 0; some < rows; some += kAtOnce) {
+      const int64_t row = first + (some + which < rows ? some + which : some);
+      Columns<Element, V> x[kPer];
       load(row, x);
       Scores scores;
 #pragma unroll
       for (int i = 0; i < kPer; ++i)
-        if (group.rank + 16 * i < classes) scores.most = std::fmax(scores.most, widen<float>(x[i]));
-      for (int step = 8; step > 0; step /= 2)
+#pragma unroll
+        for (int j = 0; j < V; ++j)
+          if (is_there(i)) scores.most = std::fmax(scores.most, widen<float>(x[i].at[j]));
+#pragma unroll
+      for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
         scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, step));
       scores.most += 0.0f;
-      int equal = 0;
-      double column[1] = {};
+      double column[V] = {};
 #pragma unroll
       for (int i = 0; i < kPer; i += 2) {
-        if (group.rank + 16 * i >= classes) continue;
-        float sum = exp_below<Element>(widen<float>(x[i]), scores.most, equal);
-        if (group.rank + 16 * (i + 1) < classes) sum += exp_below<Element>(widen<float>(x[i + 1]), scores.most, equal);
-        column[0] += static_cast<double>(sum);
+        if (!is_there(i)) continue;
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+          float sum = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, scores.times);
+          if (is_there(i + 1)) sum += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, scores.times);
+          column[j] += static_cast<double>(sum);
+        }
       }
-      scores.below = add_columns<1>(column, group.mask) * 0x1p-100;
-      for (int step = 8; step > 0; step /= 2) equal += __shfl_xor_sync(~0u, equal, step);
-      scores.times = equal;
+      scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
+#pragma unroll
+      for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
+        scores.times += __shfl_xor_sync(~0u, scores.times, step);
       if (l.a.smoothing != 0)
-        scores.distance = sum_distances<1>(
-            0, classes, group, [&](int c) { return *l.at(row, c); }, scores.most, l.labels);
-      // What lanes 0 and 16 have is kept by the lanes of their rows.
-      for (int which = 0; which < 2; ++which) {
-        Scores of;
-        of.most = __shfl_sync(~0u, scores.most, which * 16);
-        of.times = __shfl_sync(~0u, scores.times, which * 16);
-        of.below = __shfl_sync(~0u, scores.below, which * 16);
-        if (l.a.smoothing != 0) of.distance = __shfl_sync(~0u, scores.distance, which * 16);
-        if (lane == pair + which) mine = of;
-      }
+        scores.distance = sum_distances<V>(
+            0, classes, group, TileScores<Element, false>{l.at(row, 0), l.a.input.column}, scores.most, l.labels);
+      if (group.rank == 0) scores_of[some + which] = scores;  // at most 32: a row that is not there is another's copy
     }
+    __syncwarp();
     LogProb f{};
     of_row[threadIdx.x] = {0, 0};
     if (lane < rows) {
-      const double log_sum = mine.log_sum();
-      f = mine.log_prob(log_sum);
-      of_row[threadIdx.x] = l.finish(first + lane, l.label_of(first + lane), mine, log_sum);
+      const Scores scores = scores_of[lane];
+      const double log_sum = scores.log_sum();
+      f = scores.log_prob(log_sum);
+      of_row[threadIdx.x] = l.finish(first + lane, l.label_of(first + lane), scores, log_sum);
     }
     __syncwarp();  // labels' scores are read before they are written over
-    for (int pair = 0; pair < rows; pair += 2) {
-      const LogProb g{__shfl_sync(~0u, f.high, pair + half), __shfl_sync(~0u, f.low, pair + half)};
-      if (pair + half >= rows) continue;
-      const int64_t row = first + pair + half;
-      Element x[kPer];
+    for (int some = 0; some < rows; some += kAtOnce) {
+      const LogProb g{__shfl_sync(~0u, f.high, some + which), __shfl_sync(~0u, f.low, some + which)};
+      if (some + which >= rows) continue;
+      const int64_t row = first + some + which;
+      Columns<Element, V> x[kPer];
       load(row, x);
-      Element* to = l.log_prob + row * l.a.log_prob.row + group.rank * l.a.log_prob.column;
+      const int64_t step = together ? 1 : l.a.log_prob.column;
+      Element* const to = l.log_prob + row * l.a.log_prob.row + group.rank * V * step;
 #pragma unroll
-      for (int i = 0; i < kPer; ++i, to += to_step)
-        if (group.rank + 16 * i < classes) *to = narrow<Element>(g(widen<float>(x[i])));
+      for (int i = 0; i < kPer; ++i) {
+        if (!is_there(i)) continue;
+        float result[V];
+#pragma unroll
+        for (int j = 0; j < V; ++j) result[j] = g(widen<float>(x[i].at[j]));
+        narrow_all(result, x[i].at);
+        *reinterpret_cast<Columns<Element, V>*>(to + kColumns * i * step) = x[i];
+      }
     }
     __syncthreads();
     if (threadIdx.x == 0)
@@ -117,15 +131,24 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
   if (rows == 0) return start(on, only_total<Element>, 1, 1, 0, l);
   l.per_block = (rows - 1) / kBlocks + 1;
   const int64_t blocks = (rows - 1) / l.per_block + 1;
-  if (classes <= kTile) {
-    const int threads = static_cast<int>(std::clamp<int64_t>(ceil_divide(l.per_block, 32) * 32, 32, kThreads));
-    return start(on, classes <= 128 ? short_rows<Element, 8> : short_rows<Element, 32>, blocks, threads, 0, l);
-  }
-  constexpr int64_t count = Vector<Element>::kCount;
-  const auto in_vectors = [&](const CrossEntropyMatrixStrides& s, const void* address) {
-    return s.column == 1 && s.row % count == 0 && is_aligned(address);
+  const auto in_pieces = [&](int64_t count) {
+    const auto fits = [&](const CrossEntropyMatrixStrides& s, const void* address) {
+      return s.column == 1 && s.row % count == 0 && is_aligned(address, static_cast<size_t>(count) * sizeof(Element));
+    };
+    return classes % count == 0 && fits(a.input, data[2]) && fits(a.log_prob, data[4]);
   };
-  l.in_vectors = classes % count == 0 && in_vectors(a.input, data[2]) && in_vectors(a.log_prob, data[4]);
+  if (classes <= kTile) {
+    constexpr int V = 4 / sizeof(Element);
+    const auto pick = [&]<int W, Layout layout> {
+      return classes <= 128 ? short_rows<Element, W, layout, 8> : short_rows<Element, W, layout, 32>;
+    };
+    const auto kernel = !in_pieces(V)    ? pick.template operator()<1, Layout::kAnyhow>()
+                        : classes == 128 ? short_rows<Element, V, Layout::kFull, 8>
+                                         : pick.template operator()<V, Layout::kTogether>();
+    const int threads = static_cast<int>(std::clamp<int64_t>(ceil_divide(l.per_block, 32) * 32, 32, kThreads));
+    return start(on, kernel, blocks, threads, 0, l);
+  }
+  l.in_vectors = in_pieces(Vector<Element>::kCount);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.
   const int64_t tiles = ceil_divide(classes, kTile), at_once = ceil_divide(tiles, 2) * 2;  // what follows is aligned
   const int64_t sums = (a.smoothing != 0 ? 2 : 1) * int64_t{sizeof(double)};

@@ -35,9 +35,9 @@ template <class D, class V> V scaled_exp(D d, V x, V scale) {
 template <class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
   const V limit = hn::Set(d, 58.0f);
   rare = hn::Not(hn::Le(hn::Abs(x), limit));
-  V k;
-  const V p = quick_exp_parts(d, x, k);
-  const V power = hn::Mul(formulas::power_of_two(VectorMath<D>{d}, k), scale);
+  V shifted;
+  const V p = quick_exp_parts(d, x, shifted);
+  const V power = hn::Mul(formulas::power_of_shifted(VectorMath<D>{d}, shifted), scale);
   return mul_add(d, power, p, power);
 }
 

@@ -20,9 +20,10 @@ DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
 DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
   const Lane<float> d;
   rare = !(std::fabs(x) <= 58.0f);
-  float k;
-  const float p = quick_exp_parts(d, x, k);
-  const float power = formulas::power_of_two(VectorMath<Lane<float>>(d), k) * scale;
+  float shifted;
+  const float p = quick_exp_parts(d, x, shifted);
+  // scale * 2^k, in the exponent's bits: the scale of an ordinary row, and the product, are normal numbers.
+  const float power = __uint_as_float(__float_as_uint(scale) + (__float_as_uint(shifted) << 23));
   return std::fma(power, p, power);
 }
 DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
@@ -96,7 +97,21 @@ __device__ __noinline__ float Gradient<Element>::careful(float x, const Row<Elem
   return static_cast<float>(probability - (labels.weight ? row.smooth * double{labels.weight_of(column)} : row.smooth));
 }
 
-template <class Element, int V> struct alignas(V * sizeof(Element)) Columns { Element at[V]; };
+// result[i] = f(i, x[i], result[i]), one after the other: f is there once, and no number needs an address.
+template <int V, class F>
+__device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[V], const F& f) {
+#pragma unroll 1
+  for (int i = 0; i < V; ++i) {
+    float from = x[0], to = result[0];
+#pragma unroll
+    for (int j = 1; j < V; ++j)
+      if (j == i) from = x[j], to = result[j];
+    to = f(i, from, to);
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      if (j == i) result[j] = to;
+  }
+}
 
 // exp(x) * scale of V elements.  Those that the quick form does not do are asked for together, as in evaluate().
 template <int V> __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
@@ -107,18 +122,20 @@ template <int V> __device__ __forceinline__ void scaled_exps(const float (&x)[V]
     result[i] = quick_scaled_exp(x[i], scale, rare);
     any |= rare;
   }
-  if (!any) return;
-#pragma unroll
-  for (int i = 0; i < V; ++i)
-    if (!(std::fabs(x[i]) <= 58.0f)) result[i] = scaled_exp(x[i], scale);
+  if (any)
+    one_by_one(x, result,
+               [&](int, float one, float quick) { return std::fabs(one) <= 58.0f ? quick : scaled_exp(one, scale); });
 }
 
+// How the elements of a block lie: in one row, in rows without a gap between them, or anyhow.
+enum class Layout { kOneRow, kClose, kAnyhow };
+
 // V columns at a time.
-template <class Element, int V, bool smoothing>
+template <class Element, int V, bool smoothing, Layout layout>
 __global__ void __launch_bounds__(kThreads, 4)
     write_gradient(const __grid_constant__ Gradient<Element> g, Divisor per_row) {
   using Piece = Columns<Element, V>;
-  constexpr unsigned kUnroll = V == 8 ? 2 : 4;  // as many as there are registers for
+  constexpr unsigned kUnroll = V == 8 ? 3 : 4;  // as many as there are registers for
   __shared__ Row<Element> row_of[kMostRows];
   __shared__ double few[2];
   int64_t part = blockIdx.x;
@@ -127,6 +144,8 @@ __global__ void __launch_bounds__(kThreads, 4)
   const int64_t left = g.a.labels.rows - first_row, across = g.a.labels.classes - first;
   const unsigned rows = static_cast<unsigned>(left < g.rows_per_block ? left : g.rows_per_block);
   const unsigned columns = static_cast<unsigned>(across < g.columns_per_block ? across : g.columns_per_block);
+  const Element* const from = g.log_prob + first_row * g.a.log_prob.row + first * g.a.log_prob.column;
+  Element* const to = g.out + first_row * g.a.out.row + first * g.a.out.column;
   const double* totals = g.scratch->numbers + kWeights;
   if (g.adds_rows) {
     sum_few_rows(g.labels, few);
@@ -135,62 +154,60 @@ __global__ void __launch_bounds__(kThreads, 4)
   }
   if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
   __syncthreads();
-  const Element* const from = g.log_prob + first_row * g.a.log_prob.row + first * g.a.log_prob.column;
-  Element* const to = g.out + first_row * g.a.out.row + first * g.a.out.column;
-  const unsigned pieces = rows * (static_cast<unsigned>(g.columns_per_block) / V);  // those behind the last are skipped
+  constexpr bool close = layout != Layout::kAnyhow;
+  const Row<Element> only = row_of[0];  // if there is one
+  // Those behind the last column are skipped; there is none where pieces are close.
+  const unsigned pieces = rows * ((close ? columns : static_cast<unsigned>(g.columns_per_block)) / V);
   for (unsigned begin = threadIdx.x; begin < pieces; begin += kUnroll * kThreads) {
     Piece in[kUnroll];
     unsigned row[kUnroll], column[kUnroll];
     bool there[kUnroll];
+    const auto place = [&](unsigned u, unsigned r, unsigned c, const CrossEntropyMatrixStrides& s) {
+      return close ? int64_t{begin + u * kThreads} * V : r * s.row + c * s.column;
+    };
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       column[u] = begin + u * kThreads;
       there[u] = column[u] < pieces;
-      row[u] = g.rows_per_block > 1 ? per_row.divide(column[u]) : 0;
+      row[u] = layout == Layout::kOneRow ? 0 : per_row.divide(column[u]);
       column[u] *= V;
-      there[u] = there[u] && column[u] < columns;
-      if (there[u] && row_of[row[u]].kind >= kOrdinary)
-        in[u] = *reinterpret_cast<const Piece*>(from + row[u] * g.a.log_prob.row + column[u] * g.a.log_prob.column);
+      there[u] = there[u] && (close || column[u] < columns);
+      if (there[u] && (layout == Layout::kOneRow ? only.kind : row_of[row[u]].kind) >= kOrdinary)
+        in[u] = *reinterpret_cast<const Piece*>(from + place(u, row[u], column[u], g.a.log_prob));
     }
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       if (!there[u]) continue;
-      const Row<Element>& of = row_of[row[u]];
+      const RowKind kind = layout == Layout::kOneRow ? only.kind : row_of[row[u]].kind;
+      const float scale = layout == Layout::kOneRow ? only.scale_f : row_of[row[u]].scale_f;
       Piece out;
       float x[V], result[V];
 #pragma unroll
-      for (int i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]);
-      if (of.kind == kOrdinary) {
-        scaled_exps(x, of.scale_f, result);
+      for (int i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]), result[i] = kind == kNaN ? NAN : 0.0f;
+      if (kind == kOrdinary) {
+        scaled_exps(x, scale, result);
         if constexpr (smoothing) {
+          const float smooth = row_of[row[u]].smooth_f;
 #pragma unroll
           for (int i = 0; i < V; ++i)
-            result[i] = g.labels.weight ? std::fma(-of.smooth_f, g.labels.weight_of(first + column[u] + i), result[i])
-                                        : result[i] - of.smooth_f;
+            result[i] = g.labels.weight ? std::fma(-smooth, g.labels.weight_of(first + column[u] + i), result[i])
+                                        : result[i] - smooth;
         }
-      } else {
-#pragma unroll 1
-        for (int i = 0; i < V; ++i) {
-          float picked = x[0];
-#pragma unroll
-          for (int j = 1; j < V; ++j)
-            if (j == i) picked = x[j];
-          const float one =
-              of.kind == kCareful ? g.careful(picked, of, first + column[u] + i) : (of.kind == kNaN ? NAN : 0.0f);
-#pragma unroll
-          for (int j = 0; j < V; ++j)
-            if (j == i) result[j] = one;
-        }
+      } else if (kind == kCareful) {
+        one_by_one(x, result,
+                   [&](int i, float one, float) { return g.careful(one, row_of[row[u]], first + column[u] + i); });
       }
       narrow_all(result, out.at);
-      if (static_cast<unsigned>(of.label) - column[u] < V) {
-#pragma unroll
-        for (int i = 0; i < V; ++i)
-          if (of.label == static_cast<int>(column[u]) + i) out.at[i] = of.label_element;
-      }
-      *reinterpret_cast<Piece*>(to + row[u] * g.a.out.row + column[u] * g.a.out.column) = out;
+      Element* const at = to + place(u, row[u], column[u], g.a.out);
+      if constexpr (V > 1)
+        store_at_once(at, out);
+      else
+        *at = out.at[0];
     }
   }
+  __syncthreads();
+  if (threadIdx.x < rows && row_of[threadIdx.x].label >= 0)
+    to[threadIdx.x * g.a.out.row + row_of[threadIdx.x].label * g.a.out.column] = row_of[threadIdx.x].label_element;
 }
 
 template <class Element, int V>
@@ -199,7 +216,15 @@ Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const Cuda
   g.rows_per_block = static_cast<int>(rows);
   g.columns_per_block = static_cast<int>(ceil_divide(ceil_divide(g.a.labels.classes, parts), V) * V);
   g.parts = Divisor(parts);
-  const auto kernel = g.a.smoothing == 0 ? write_gradient<Element, V, false> : write_gradient<Element, V, true>;
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.row == g.a.labels.classes; };
+  const auto pick = [&]<bool smoothing> {
+    if constexpr (V > 1) {
+      if (rows == 1) return write_gradient<Element, V, smoothing, Layout::kOneRow>;
+      if (follow(g.a.log_prob) && follow(g.a.out)) return write_gradient<Element, V, smoothing, Layout::kClose>;
+    }
+    return write_gradient<Element, V, smoothing, Layout::kAnyhow>;
+  };
+  const auto kernel = g.a.smoothing == 0 ? pick.template operator()<false>() : pick.template operator()<true>();
   return start(on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, kThreads, 0, g,
                Divisor(g.columns_per_block / V));
 }

@@ -4,7 +4,9 @@
 //
 // The largest score must be known before the exponentials are added, and their sum before the row is written, so a
 // block often waits.  Blocks are small, for several to be on a multiprocessor and one to compute while another reads or
-// writes.  A row that is too long for one block's shared memory is kept in that of up to eight, where the card can form
+// writes; but not more than leave registers for everything.  A team's barrier empties the L1 cache, and what was
+// spilled there is far away then: with four blocks and some bytes spilled, rows of 32000 float16 took half as long
+// again.  A row that is too long for one block's shared memory is kept in that of up to eight, where the card can form
 // such teams (clusters, compute capability 9.0); what fits nowhere is read three times.
 #pragma once
 #include <cooperative_groups.h>
@@ -14,7 +16,7 @@
 namespace descend::cuda {
 
 inline constexpr int kLongThreads = 256;
-inline constexpr int64_t kBlockMemory = 54 << 10;  // bytes: four blocks fit beside each other
+inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit beside each other
 
 // Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
 inline constexpr int kSkew = 16;
@@ -39,6 +41,21 @@ struct Team {
 #endif
 };
 
+// Keeps the larger of two elements, at each place.
+template <class Element> __device__ __forceinline__ void keep_larger(Vector<Element>& most, const Vector<Element>& x) {
+  if constexpr (sizeof(Element) == 2) {  // two by one instruction
+    using Two = std::conditional_t<std::is_same_v<Element, float16>, __half2, __nv_bfloat162>;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      Two& both = reinterpret_cast<Two*>(&most)[i];
+      both = __hmax2(both, reinterpret_cast<const Two*>(&x)[i]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) most.at[i] = std::fmax(most.at[i], x.at[i]);
+  }
+}
+
 // A row's scores from the first tile of this block on: in shared memory or where they are.
 template <class Element, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
@@ -52,13 +69,16 @@ template <class Element, bool cached> struct PartOfRow {
   __device__ __forceinline__ float read(bool in_vectors) const {
     float most = -std::numeric_limits<float>::infinity();
     if (in_vectors) {
+      Vector<Element> at_place;
+      for (Element& each : at_place.at) each = narrow<Element>(most);
 #pragma unroll 4
       for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
         const auto piece = *reinterpret_cast<const Vector<Element>*>(from + c);
         if (cached) *reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)) = piece;
-#pragma unroll
-        for (int i = 0; i < kPiece; ++i) most = std::fmax(most, widen<float>(piece.at[i]));
+        keep_larger(at_place, piece);
       }
+#pragma unroll
+      for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
       for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads) {
         const Element one = from[c * stride];
@@ -108,7 +128,7 @@ __device__ __forceinline__ double add_chunks(double* sums, int tiles, int64_t co
 
 // `sums_at_once`: how many tiles' sums there is room for behind the cache.
 template <class Element, bool cached>
-__global__ void __launch_bounds__(kLongThreads, 4)
+__global__ void __launch_bounds__(kLongThreads, 3)
     long_rows(const __grid_constant__ Loss<Element> l, int tiles_of_block, int sums_at_once) {
   using Part = PartOfRow<Element, cached>;
   using Index = typename Part::Index;
@@ -164,12 +184,12 @@ __global__ void __launch_bounds__(kLongThreads, 4)
       for (Index tile = (round > first_tile ? round : first_tile) + number; tile < round_end; tile += kGroups) {
         const Index column = (tile - first_tile) * static_cast<Index>(kTile);
         const int n = static_cast<int>(columns - column < kTile ? columns - column : kTile);
-        const Element* const of_tile = cached ? cache + (tile - first_tile) * kWide : part.from + column * part.stride;
-        const auto get = [&](int c) { return cached ? of_tile[c] : of_tile[c * part.stride]; };
-        const double sum = sum_exponentials<V, Element>(n, group, get, scores.most, equal);
+        const TileScores<Element, cached> in_tile{
+            cached ? cache + (tile - first_tile) * kWide : part.from + column * part.stride, part.stride};
+        const double sum = sum_exponentials(n, group, in_tile, scores.most, equal);
         if (group.rank == 0) *team.of(0, sums + (tile - round)) = sum;
         if (l.a.smoothing != 0) {
-          const double other = sum_distances<V>(first + column, n, group, get, scores.most, l.labels);
+          const double other = sum_distances<V>(first + column, n, group, in_tile, scores.most, l.labels);
           if (group.rank == 0) *team.of(0, distances + (tile - round)) = other;
         }
       }
@@ -178,9 +198,11 @@ __global__ void __launch_bounds__(kLongThreads, 4)
         if (thread % 32 == 0 && equal > 0) atomicAdd(team.of(0, &times), equal);  // a count has no order
       }
       team.wait();
-      if (cached && rank == 0) {  // there is one round
+      if constexpr (cached) {  // there is one round
+        if (rank != 0) break;
         scores.below = add_chunks(sums, static_cast<int>(tiles), classes);
         if (l.a.smoothing != 0) scores.distance = add_chunks(distances, static_cast<int>(tiles), classes);
+        break;
       } else if (adds) {
         const int there = static_cast<int>(tiles - round < sums_at_once ? tiles - round : sums_at_once);
         below.add(sums, there);
@@ -188,17 +210,20 @@ __global__ void __launch_bounds__(kLongThreads, 4)
       }
       if (round + sums_at_once < tiles) team.wait();
     }
+    double log_sum = 0;
     if (adds) {
       scores.times = times;
       if (!cached) scores.below = below.value();
       if (!cached) scores.distance = distance.value();
-      const double log_sum = scores.log_sum();
+      log_sum = scores.log_sum();
       f = scores.log_prob(log_sum);
+    }
+    team.wait();
+    if (adds) {  // while the others write
       const RowLoss of_row = l.finish(row, label, scores, log_sum);
       loss_sum.add(of_row.loss);
       zloss_sum.add(of_row.zloss);
     }
-    team.wait();
     part.write(*team.of(0, &f), l.log_prob + row * l.a.log_prob.row + first * l.a.log_prob.column, l.a.log_prob.column,
                l.in_vectors);
     __syncthreads();

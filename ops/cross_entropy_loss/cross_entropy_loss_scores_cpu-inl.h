@@ -34,17 +34,17 @@ template <class Element> struct ExpBelow {
   static constexpr float kFloor = -155;
 
   template <class D, class V> static HWY_INLINE V term(D d, V x, V most, hn::Mask<D>& is_most) {
-    V difference, k, p;
+    V difference, shifted, p;
     if constexpr (std::is_same_v<Element, float>) {
       V low;
       difference = two_sum(d, x, hn::Neg(most), low);
-      p = quick_exp_parts(d, difference, low, k);
+      p = quick_exp_parts(d, difference, low, shifted);
     } else {
       // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
       difference = hn::Sub(x, most);
-      p = quick_exp_parts(d, difference, k);
+      p = quick_exp_parts(d, difference, shifted);
     }
-    const V power = formulas::power_of_two<kLift>(VectorMath<D>{d}, k);
+    const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
     is_most = hn::Eq(x, most);
     const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
     return hn::IfThenZeroElse(none, mul_add(d, power, p, power));

@@ -2,6 +2,7 @@
 // What the cross entropy computes of a row of scores on GPUs: the formulas and the order of additions of
 // cross_entropy_loss_scores_cpu-inl.h, by the threads of a group.
 #pragma once
+#include <climits>
 #include <limits>
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cuda.cuh"
@@ -38,44 +39,100 @@ struct Scores {
   }
 };
 
-// exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(-155).
-template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
+// exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
+// kLeast, and NaN, the result is of no use.
+inline constexpr float kLeast = -155;
+template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
   const Lane<float> d;
-  float difference, k, p;
+  const float minus_most = 0 - most;  // not -0
+  float shifted, p;
   if constexpr (std::is_same_v<Element, float>) {
     float low;
-    difference = two_sum(d, x, -most, low);
-    p = quick_exp_parts(d, difference, low, k);
+    difference = two_sum(d, x, minus_most, low);
+    p = quick_exp_parts(d, difference, low, shifted);
   } else {
-    difference = x - most;
-    p = quick_exp_parts(d, difference, k);
+    difference = x + minus_most;
+    p = quick_exp_parts(d, difference, shifted);
   }
-  const float power = formulas::power_of_two<100>(VectorMath<Lane<float>>(d), k);
-  const bool is_most = x == most;
-  equal += is_most;
-  return is_most || difference < -155 ? 0 : std::fma(power, p, power);
+  const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
+  return std::fma(power, p, power);
 }
 
-// The sum of exp(x - most) over n <= kTile scores, get(0) to get(n - 1), but for those of the largest score; in the
-// group's first thread.  Two neighbours of a column are added as float, these sums as double.
-template <int V, class Element, class Get>
-__device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group, const Get& get, float most,
-                                                   int& equal) {
-  constexpr int kColumns = static_cast<int>(kSumColumns<double>);
-  double column[V] = {};
-  const auto term = [&](int i) { return exp_below<Element>(widen<float>(get(i)), most, equal); };
-  int i = group.rank * V;
-#pragma unroll 4
-  for (; i + V + kColumns <= n; i += 2 * kColumns)
+// exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(kLeast).
+template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
+  float difference, result = exp_of_difference<Element>(x, most, difference);
+  asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
+  equal += difference == 0;
+  return difference == 0 || difference < kLeast ? 0 : result;
+}
+
+// The same of many scores.  Most often none is the largest or far below it: one look at all of them is enough.
+template <class Element, int rows, int V>
+__device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
+                                           float (&result)[rows][V]) {
+  int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
 #pragma unroll
-    for (int j = 0; j < V; ++j) column[j] += static_cast<double>(term(i + j) + term(i + j + kColumns));
+  for (int r = 0; r < rows; ++r)
 #pragma unroll
-  for (int j = 0; j < V; ++j) {
-    if (i + j >= n) continue;
-    float sum = term(i + j);
-    if (i + j + kColumns < n) sum += term(i + j + kColumns);
-    column[j] += static_cast<double>(sum);
+    for (int j = 0; j < V; ++j) {
+      float difference;
+      result[r][j] = exp_of_difference<Element>(widen<float>(x[r].at[j]), most, difference);
+      largest = max(largest, __float_as_int(difference));
+    }
+  if (largest <= __float_as_int(kLeast)) return;
+#pragma unroll
+  for (int r = 0; r < rows; ++r)
+#pragma unroll
+    for (int j = 0; j < V; ++j) result[r][j] = exp_below<Element>(widen<float>(x[r].at[j]), most, equal);
+}
+
+// Scores of a tile, `stride` apart.  Where they are `together` V of them are read at once.
+template <class Element, bool together> struct TileScores {
+  const Element* at;
+  int64_t stride;
+  __device__ __forceinline__ Element operator()(int c) const { return together ? at[c] : at[c * stride]; }
+  template <int V> __device__ __forceinline__ Columns<Element, V> columns(int c) const {
+    Columns<Element, V> some;
+    if constexpr (together) {
+      some = *reinterpret_cast<const Columns<Element, V>*>(at + c);
+    } else {
+#pragma unroll
+      for (int j = 0; j < V; ++j) some.at[j] = (*this)(c + j);
+    }
+    return some;
   }
+};
+
+// The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
+// first thread.  Two neighbours of a column are added as float, these sums as double.
+template <int V, class Element, bool together>
+__device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
+                                                   const TileScores<Element, together>& scores, float most,
+                                                   int& equal) {
+  constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = 8 / V;  // looked at together
+  double column[V] = {};
+  int i = group.rank * V;
+#pragma unroll 1
+  for (; i + (kRows - 1) * kColumns + V <= n; i += kRows * kColumns) {
+    Columns<Element, V> x[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) x[r] = scores.template columns<V>(i + r * kColumns);
+    float term[kRows][V];
+    exps_below(x, most, equal, term);
+#pragma unroll
+    for (int r = 0; r < kRows; r += 2)
+#pragma unroll
+      for (int j = 0; j < V; ++j) column[j] += static_cast<double>(term[r][j] + term[r + 1][j]);
+  }
+#pragma unroll 1
+  for (; i < n; i += 2 * kColumns)
+#pragma unroll
+    for (int j = 0; j < V; ++j) {
+      if (i + j >= n) continue;
+      float sum = exp_below<Element>(widen<float>(scores(i + j)), most, equal);
+      if (i + j + kColumns < n) sum += exp_below<Element>(widen<float>(scores(i + j + kColumns)), most, equal);
+      column[j] += static_cast<double>(sum);
+    }
   return add_columns<V>(column, group.mask) * 0x1p-100;
 }
 

@@ -117,7 +117,7 @@ void read_and_publish(bool replace) {
     if (found == nullptr) found = &seen.emplace_back(now);
     current.store(found, std::memory_order_release);
   }
-  for (const std::string& warning : reader.warnings()) log(LogLevel::kWarning, warning);
+  for (const std::string& warning : reader.warnings()) log(LogLevel::kError, warning);
 }
 
 }  // namespace

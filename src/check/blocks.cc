@@ -32,8 +32,8 @@ std::byte* Blocks::reserve(size_t bytes) {
   for (size_t room = kMost; !tried_ && space_ == nullptr && room >= kLeast; room /= 2) {
     void* at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) continue;
-    space_ = static_cast<std::byte*>(at);
     room_ = room;
+    space_ = static_cast<std::byte*>(at);
   }
   tried_ = true;
   // A page apart from the next: an address past the end is nobody's.
@@ -45,21 +45,24 @@ std::byte* Blocks::reserve(size_t bytes) {
 }
 
 bool Blocks::reserved(const void* address) const {
-  return static_cast<uintptr_t>(reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_)) < room_;
+  return static_cast<uintptr_t>(reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(space_.load())) <
+         room_;
 }
 
-void Blocks::add(Allocation& allocation, const Site& made) {
+bool Blocks::add(Allocation& allocation, const Site& made) {
   if (allocation.kind == MemoryKind::kDevice) {
     // The same wherever the memory comes from.
     (void)allocation.device->fill(allocation.memory + allocation.asked, kPoison, allocation.bytes - allocation.asked);
     if (std::byte* at = reserve(allocation.bytes)) allocation.begin = at;
   }
+  const bool kept = allocation.kind != MemoryKind::kDevice || allocation.begin != allocation.memory;
   const auto begin = reinterpret_cast<uintptr_t>(allocation.begin);
   // Where addresses are used again, what was freed there is forgotten.
   auto it = blocks_.lower_bound(begin);
   if (it != blocks_.begin() && std::prev(it)->first + std::prev(it)->second.memory.bytes > begin) --it;
   while (it != blocks_.end() && it->first < begin + allocation.bytes) it = blocks_.erase(it);
   blocks_.emplace(begin, Block{allocation, made, Shadow(allocation.asked), {}, false, false, {}});
+  return kept;
 }
 
 void Blocks::free(const Allocation& allocation, const Site& at) {

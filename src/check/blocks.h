@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program's memory as the checker knows it: who allocated it, what was written, and which work may still touch it.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/check/order.h"
 #include "src/check/shadow.h"
 #include "src/check/site.h"
 #include "src/runtime/allocations.h"
@@ -25,7 +27,8 @@ inline Extent extent_of(const aclTensor& view) {
 // Work that touched memory and may not be over.
 struct Access {
   uint32_t stream;
-  uint64_t number;  // of the work, on its stream
+  uint64_t number;    // of the work, on its stream
+  VectorClock after;  // with itself
   aclTensor view;
   Extent extent;
   bool written;
@@ -49,12 +52,13 @@ struct Block {
 
 class Blocks {
  public:
-  // Device memory that is the host's gets an address without access, which is never used again.
-  void add(Allocation& allocation, const Site& made);
+  // Device memory gets an address without access, which is never used again, while there are such.  False when there is
+  // none left for it.
+  bool add(Allocation& allocation, const Site& made);
   void free(const Allocation& allocation, const Site& at);
   // The block, also a freed one, that holds the address; null for none.
   Block* find(const void* address);
-  // Whether the address is one that the program can only have from here.
+  // Whether the address is one that the program can only have from here.  Needs no lock.
   bool reserved(const void* address) const;
   std::map<uintptr_t, Block>& all() { return blocks_; }
 
@@ -64,8 +68,9 @@ class Blocks {
 
   std::map<uintptr_t, Block> blocks_;
   std::deque<uintptr_t> freed_;  // the oldest are forgotten
-  std::byte* space_ = nullptr;
-  size_t room_ = 0, used_ = 0;
+  std::atomic<std::byte*> space_ = nullptr;
+  std::atomic<size_t> room_ = 0;
+  size_t used_ = 0;
   bool tried_ = false;
 };
 

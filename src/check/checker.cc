@@ -84,8 +84,12 @@ void Checker::missing_executor(const void* handle, bool to_run) {
 
 void Checker::allocated(Allocation& allocation) {
   const Site site = Site::here();
-  const std::lock_guard lock(mutex_);
-  blocks_.add(allocation, site);
+  bool kept = true;
+  {
+    const std::lock_guard lock(mutex_);
+    kept = blocks_.add(allocation, site);
+  }
+  if (!kept) reporter_.remark("addresses ran out: the host was not kept from all device memory");
 }
 
 void Checker::freeing(const Allocation& allocation) {
@@ -171,27 +175,32 @@ void Checker::stream_ended(const StreamInfo& stream) {
   host_functions_.erase(stream.id);  // those it never came to
 }
 
-// A function of the program runs after its stream's work, and may write what later work reads.
+// A function of the program runs after what its stream had to do when it was queued, and may write what later work
+// reads.
 void Checker::host_function(uint32_t stream, HostFunction moment) {
   const std::lock_guard lock(mutex_);
-  if (moment == HostFunction::kBegins) order_.join(stream);
-  if (moment == HostFunction::kQueued) ++host_functions_[stream];
+  if (moment == HostFunction::kQueued) {
+    const Order::Moment queued = order_.submit(stream);
+    host_functions_[stream].push_back({queued.number, queued.after});
+    return;
+  }
   const auto it = host_functions_.find(stream);
-  if (moment == HostFunction::kEnds && it != host_functions_.end() && --it->second == 0) host_functions_.erase(it);
+  if (it == host_functions_.end()) return;
+  if (moment == HostFunction::kBegins) order_.join(it->second.front().after);
+  if (moment == HostFunction::kEnds) it->second.pop_front();
+  if (it->second.empty()) host_functions_.erase(it);
 }
 
-bool Checker::dereferenced(const void* address, const Site& site) {
+void Checker::dereferenced(const void* address, const Site& site) {
   Reported found{Finding::kDereferenced, "", "", "", {{"the host was at", site}}};
   {
     const std::lock_guard lock(mutex_);
-    if (!blocks_.reserved(address)) return false;
     const Block* block = blocks_.find(address);
     found.text = block == nullptr ? cat(address, ", past the end of device memory")
                                   : cat(block->describe(address), block->freed ? " that was freed" : "");
     if (block != nullptr) found.sites.push_back({"the memory was allocated at", block->made});
   }
   reporter_.report(found);
-  return true;
 }
 
 }  // namespace descend

@@ -40,8 +40,10 @@ class Checker final : public Observer {
   // What is still alive, once.
   void report_alive(const char* when);
 
-  // The host touched an address that it has no access to; false when that has nothing to do with us.
-  bool dereferenced(const void* address, const Site& site);
+  // Whether an address is one that the host has no access to because of us.  Asked in a signal: no lock, no memory.
+  bool keeps(const void* address) const { return blocks_.reserved(address); }
+  // The host touched such an address.
+  void dereferenced(const void* address, const Site& site);
 
  private:
   struct Executor {
@@ -62,9 +64,13 @@ class Checker final : public Observer {
     std::vector<Reported> found;
     std::string fatal;       // the finding that would stop a card
     bool unwritten = false;  // garbage is read: values say nothing
+    bool forgot = false;     // an access that a later one could race with
   };
 
   Look look_at(const StreamInfo* stream, const Work& work);
+  // Whether a piece of work that was submitted already comes after what is done now: this thread is in a function that
+  // its stream waits for.
+  bool comes_later(const Access& other) const;
   const Executor* executor(const void* handle) const;
   // Where each parameter's tensor was created.
   std::map<std::string, Site> tensors_of(const Advice& advice) const;
@@ -86,7 +92,12 @@ class Checker final : public Observer {
   std::map<const void*, Executor> executors_;
   std::map<const void*, Executor> gone_;
   std::deque<const void*> gone_in_order_;
-  std::map<uint32_t, int64_t> host_functions_;  // of each stream: queued and not over
+  // Functions of the program that a stream will call: their place there, and what they come after.
+  struct HostCall {
+    uint64_t number;
+    VectorClock after;
+  };
+  std::map<uint32_t, std::deque<HostCall>> host_functions_;  // of each stream, queued and not over
 };
 
 // How a program that would end with 0 ends when something was found.

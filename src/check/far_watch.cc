@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Looking at the values of a run in memory that the host cannot read.
+#include <algorithm>
 #include <map>
 #include <new>
 
@@ -18,13 +19,13 @@ LeafMutex& mutex() {
   return one;
 }
 
-// The bytes of a view, copied to the host when something was found among them.
+// The bytes of a view, copied to the host: when something was found among them, or is to be explained by them.
 class Fetched {
  public:
   Fetched(Device& device, const aclTensor& far) : view_(far) {
     const Extent extent = extent_of(far);
     const auto bytes = static_cast<size_t>(extent.end - extent.begin);
-    bytes_.reset(new (std::nothrow) std::byte[bytes]);
+    if (bytes <= kMost) bytes_.reset(new (std::nothrow) std::byte[bytes]);
     if (bytes_ == nullptr || !device.copy(bytes_.get(), reinterpret_cast<const void*>(extent.begin), bytes).ok()) {
       bytes_ = nullptr;
       return;
@@ -32,9 +33,11 @@ class Fetched {
     view_.data = bytes_.get();
     view_.offset -= (extent.begin - reinterpret_cast<intptr_t>(far.data)) / static_cast<int64_t>(size_of(far.dtype));
   }
-  const aclTensor* view() const { return bytes_ == nullptr ? nullptr : &view_; }
+  explicit operator bool() const { return bytes_ != nullptr; }
+  const aclTensor& view() const { return view_; }
 
  private:
+  static constexpr size_t kMost = size_t{4} << 30;
   aclTensor view_;
   std::unique_ptr<std::byte[]> bytes_;
 };
@@ -67,12 +70,13 @@ std::unique_ptr<Watch> FarWatch::make(WatchedRun run, Device& device, Inspect in
   return std::unique_ptr<Watch>(new FarWatch(std::move(run), device, inspect, answers));
 }
 
-// All that is read before the run, all that is written after it: what was written over is gone then.
+// Before the run class numbers, and what will be written over; after it what was written.
 void FarWatch::look(Launch& launch, bool after) {
   for (size_t i = 0; i < run_.uses.size(); ++i) {
     const Use& use = run_.uses[i];
     const Advice::Classes* const classes = run_.classes_of(use);
-    if (!(after ? use.written : use.read) || (classes == nullptr && !is_floating(use.view.dtype))) continue;
+    const bool now = after ? use.written : classes != nullptr || (use.read && is_written_over(use));
+    if (!now || (classes == nullptr && !is_floating(use.view.dtype))) continue;
     aclTensor once = use.view;  // of elements that are repeated, one
     for (size_t k = 0; k < once.shape.size(); ++k)
       if (once.strides[k] == 0 && once.shape[k] > 1) once.shape[k] = 1;
@@ -87,6 +91,12 @@ void FarWatch::look(Launch& launch, bool after) {
   }
 }
 
+bool FarWatch::is_written_over(const Use& in) const {
+  return std::any_of(run_.uses.begin(), run_.uses.end(), [&](const Use& out) {
+    return out.written && overlap(in.view, extent_of(in.view), out.view, extent_of(out.view));
+  });
+}
+
 void FarWatch::judge() const {
   bool explained = run_.explained();
   for (size_t i = 0; i < run_.uses.size(); ++i) {
@@ -96,18 +106,23 @@ void FarWatch::judge() const {
     const Advice::Classes* const classes = run_.classes_of(use);
     if (classes == nullptr || read.ran == 0) continue;
     ClassCount count{.valid = read.has_class != 0};
-    if (read.has_other != 0)
-      if (const Fetched fetched(device_, use.view); fetched.view() != nullptr)
-        count = count_classes(*fetched.view(), *classes);
+    if (read.has_other != 0) {
+      if (const Fetched fetched(device_, use.view); fetched)
+        count = count_classes(fetched.view(), *classes);
+      else
+        count = {.valid = count.valid, .wrong = 1, .first_wrong = -1};
+    }
     explained |= run_.judge(use, *classes, count);
   }
   for (size_t i = 0; i < run_.uses.size() && !explained; ++i) {
     if (answers_->after[i].not_finite == 0) continue;
+    for (const Use& in : run_.uses)
+      if (in.read && !is_written_over(in))
+        if (const Fetched fetched(device_, in.view); !fetched || has_not_finite(fetched.view())) return;
     const Use& out = run_.uses[i];
     const Fetched fetched(device_, out.view);
     run_.report(Finding::kNotFinite, out.name,
-                fetched.view() == nullptr ? cat(describe(out.view), " has NaN or an infinity")
-                                          : first_not_finite(*fetched.view()));
+                fetched ? first_not_finite(fetched.view()) : cat(describe(out.view), " has a NaN or an infinity"));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What is said of the values of a run, and looking at them in memory of the host.
 #include "src/base/text.h"
+#include "src/check/blocks.h"
 #include "src/check/value_watch.h"
 
 namespace descend {
@@ -21,8 +22,9 @@ bool WatchedRun::judge(const Use& use, const Advice::Classes& classes, const Cla
   if (count.wrong > 0)
     report(
         Finding::kTarget, use.name,
-        cat(describe(use.view), " has ", count.value, " at ", position(use.view, count.first_wrong), "; ",
-            classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
+        cat(describe(use.view), " has ",
+            count.first_wrong < 0 ? "other numbers" : cat(count.value, " at ", position(use.view, count.first_wrong)),
+            "; ", classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
             ", ignoreIndex is ", classes.ignored, count.wrong > 1 ? cat("; ", count.wrong, " elements are such") : ""));
   if (!classes.mean || count.valid) return false;
   report(Finding::kMeanOfNothing, use.name,
@@ -40,7 +42,7 @@ void HostWatch::before(Launch&) {
   for (const Use& in : run_.uses)
     for (const Use& out : run_.uses) {
       if (explained_ || !in.read || in.written || !out.written) continue;
-      if (in.view.data == out.view.data) explained_ = has_not_finite(in.view);
+      if (overlap(in.view, extent_of(in.view), out.view, extent_of(out.view))) explained_ = has_not_finite(in.view);
     }
 }
 

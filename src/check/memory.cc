@@ -6,6 +6,7 @@
 
 #include "src/base/text.h"
 #include "src/check/checker.h"
+#include "src/runtime/process.h"
 
 namespace descend {
 namespace {
@@ -67,11 +68,18 @@ Block* Checker::device_block(Look& look, const std::string& argument, const aclT
   return outside ? nullptr : block;
 }
 
+bool Checker::comes_later(const Access& other) const {
+  const uint32_t inside = thread_state().inside_stream;
+  const auto it = host_functions_.find(inside);
+  return inside != 0 && it != host_functions_.end() && order_.before(inside, it->second.front().number, other.after);
+}
+
 void Checker::touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written) {
   const Extent extent = extent_of(view);
   std::erase_if(block.accesses, [&](const Access& a) { return order_.before(a.stream, a.number, order_.host()); });
   for (const Access& other : block.accesses) {
     if ((!written && !other.written) || order_.before(other.stream, other.number, *look.after)) continue;
+    if (comes_later(other)) continue;
     if (!overlap(view, extent, other.view, other.extent)) continue;
     const bool host = look.stream == nullptr;
     look.found.push_back(
@@ -90,16 +98,22 @@ void Checker::touch(Look& look, const std::string& argument, Block& block, const
   for (Access& same : block.accesses)
     if (same.stream == look.stream->id && same.written == written && alike(same.view, view) &&
         same.view.data == view.data) {
-      same = {look.stream->id, look.number, view, extent, written, named(look.function, argument), look.site};
+      same = {look.stream->id, look.number, *look.after, view, extent, written, named(look.function, argument),
+              look.site};
       return;
     }
-  if (block.accesses.size() >= kMostAccesses) block.accesses.erase(block.accesses.begin());
+  if (block.accesses.size() >= kMostAccesses) {
+    look.forgot = true;
+    block.accesses.erase(block.accesses.begin());
+  }
   block.accesses.push_back(
-      {look.stream->id, look.number, view, extent, written, named(look.function, argument), look.site});
+      {look.stream->id, look.number, *look.after, view, extent, written, named(look.function, argument), look.site});
 }
 
 void Checker::check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view) {
-  if (!host_functions_.empty()) return;  // one of them may be about to write it
+  for (const auto& [stream, functions] : host_functions_)  // one of them may be about to write it
+    if (order_.before(stream, functions.front().number, *look.after)) return;
+  if (block.written.all()) return;
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
     const size_t last = std::min<size_t>(end - block.begin(), block.memory.asked), first = begin - block.begin();
     const size_t unwritten = block.written.first_unwritten(first, last);
@@ -116,6 +130,7 @@ void Checker::check_written(Look& look, const std::string& argument, Block& bloc
 }
 
 void Checker::mark_written(Block& block, const aclTensor& view) {
+  if (block.written.all()) return;
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
     block.written.mark(begin - block.begin(), end - block.begin());
     return true;

@@ -36,6 +36,8 @@ void Order::join(uint32_t stream) {
   if (const auto it = streams_.find(stream); it != streams_.end()) merge(host_, it->second);
 }
 
+void Order::join(const VectorClock& clock) { merge(host_, clock); }
+
 void Order::join_event(const void* event) {
   if (const auto it = events_.find(event); it != events_.end()) merge(host_, it->second);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ namespace {
 constexpr const char* kMark = "==descend== ";
 
 bool coloured() {
-  static const bool on = isatty(STDERR_FILENO);
+  static const bool on = isatty(STDERR_FILENO) && std::getenv("NO_COLOR") == nullptr;
   return on;
 }
 std::string red(const std::string& text) { return coloured() ? cat("\x1b[1;31m", text, "\x1b[0m") : text; }

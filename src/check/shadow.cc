@@ -4,17 +4,7 @@
 #include <bit>
 
 namespace descend {
-namespace {
-
-// Bits [from, to) of a word, to at most 64.
-uint64_t ones(size_t from, size_t to) {
-  const uint64_t below = to >= 64 ? ~uint64_t{0} : (uint64_t{1} << to) - 1;
-  return below & ~((uint64_t{1} << from) - 1);
-}
-
-}  // namespace
-
-void Shadow::mark(size_t begin, size_t end) {
+void Shadow::mark_any(size_t begin, size_t end) {
   end = std::min(end, bytes_);
   if (begin >= end || state_ == State::kAll) return;
   if (begin == 0 && end == bytes_) {
@@ -35,7 +25,7 @@ void Shadow::mark(size_t begin, size_t end) {
   bits_[last] |= ones(0, (end - 1) % kWord + 1);
 }
 
-size_t Shadow::first_unwritten(size_t begin, size_t end) const {
+size_t Shadow::first_unwritten_of_any(size_t begin, size_t end) const {
   const size_t last = std::min(end, bytes_);
   if (begin >= last) return std::min(begin, end);  // past the end nothing is ever written
   if (state_ == State::kNone) return begin;

@@ -15,21 +15,47 @@ class Shadow {
  public:
   explicit Shadow(size_t bytes = 0) : bytes_(bytes) {}
 
-  void mark(size_t begin, size_t end);
+  // Views with gaps have many small ranges, so those are done here.
+  void mark(size_t begin, size_t end) {
+    if (state_ == State::kSome && begin < end && end <= bytes_ && begin / kWord == (end - 1) / kWord)
+      bits_[begin / kWord] |= ones(begin % kWord, (end - 1) % kWord + 1);
+    else
+      mark_any(begin, end);
+  }
+  bool all() const { return state_ == State::kAll; }  // was written
   // The first byte in [begin, end) that was never written; `end` when there is none.
-  size_t first_unwritten(size_t begin, size_t end) const;
+  size_t first_unwritten(size_t begin, size_t end) const {
+    if (state_ == State::kSome && begin < end && end <= bytes_ && begin / kWord == (end - 1) / kWord)
+      if (const uint64_t all = ones(begin % kWord, (end - 1) % kWord + 1); (bits_[begin / kWord] & all) == all)
+        return end;
+    return first_unwritten_of_any(begin, end);
+  }
 
  private:
   enum class State : uint8_t { kNone, kSome, kAll };
   static constexpr size_t kWord = 64;
+
+  // Bits [from, to) of a word, to at most 64.
+  static uint64_t ones(size_t from, size_t to) {
+    const uint64_t below = to >= kWord ? ~uint64_t{0} : (uint64_t{1} << to) - 1;
+    return below & ~((uint64_t{1} << from) - 1);
+  }
+  void mark_any(size_t begin, size_t end);
+  size_t first_unwritten_of_any(size_t begin, size_t end) const;
 
   size_t bytes_;
   State state_ = State::kNone;
   std::vector<uint64_t> bits_;
 };
 
-// The bytes of a view as runs without gaps: calls body(begin, end) with addresses until it answers false.
-template <class Body> void for_each_run(const aclTensor& t, const Body& body) {
+// Runs of bytes, each `step` after the one before.
+struct Stretch {
+  uintptr_t begin;
+  int64_t run, step, count;
+};
+
+// The bytes of a view as such stretches, as long as there are: calls body(stretch) until it answers false.
+template <class Body> void for_each_stretch(const aclTensor& t, const Body& body) {
   struct Loop {
     int64_t step, count;
   };
@@ -48,9 +74,14 @@ template <class Body> void for_each_run(const aclTensor& t, const Body& body) {
     run += (loops.back().count - 1) * loops.back().step;
     loops.pop_back();
   }
+  Loop inner{run, 1};
+  if (!loops.empty()) {
+    inner = loops.back();
+    loops.pop_back();
+  }
   std::vector<int64_t> index(loops.size(), 0);
   for (;;) {
-    if (!body(static_cast<uintptr_t>(at), static_cast<uintptr_t>(at + run))) return;
+    if (!body(Stretch{static_cast<uintptr_t>(at), run, inner.step, inner.count})) return;
     size_t k = loops.size();
     for (; k > 0; --k) {
       Loop& loop = loops[k - 1];
@@ -61,6 +92,16 @@ template <class Body> void for_each_run(const aclTensor& t, const Body& body) {
     }
     if (k == 0) return;
   }
+}
+
+// The runs alone: body(begin, end) with addresses.
+template <class Body> void for_each_run(const aclTensor& t, const Body& body) {
+  for_each_stretch(t, [&](const Stretch& all) {
+    uintptr_t at = all.begin;
+    for (int64_t i = 0; i < all.count; ++i, at += static_cast<uintptr_t>(all.step))
+      if (!body(at, at + static_cast<uintptr_t>(all.run))) return false;
+    return true;
+  });
 }
 
 }  // namespace descend

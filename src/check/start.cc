@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "src/base/environment.h"
 #include "src/check/checker.h"
@@ -20,21 +21,34 @@ struct sigaction before = {};
 // Says what the access was and lets it happen again, with whatever would have handled it without us.
 void on_fault(int, siginfo_t* info, void*) {
   const bool sent = info->si_code <= 0;  // by kill(): it does not come again by itself
-  if (!sent) the_checker->dereferenced(info->si_addr, Site::here());
+  if (!sent && the_checker->keeps(info->si_addr)) the_checker->dereferenced(info->si_addr, Site::here());
   sigaction(SIGSEGV, &before, nullptr);
   if (sent) raise(SIGSEGV);
 }
 
-// A program that ended well but had findings ends with another status.
-void at_exit(int status, void*) {
-  const bool whole = getpid() == the_process;  // a forked child has its parent's objects
-  if (whole && status == 0) the_checker->report_alive("exit");
-  if (!whole) return;
+// The last that is said.  A program that ended well but had findings ends with another status.
+void end(int status) {
+  if (getpid() != the_process) return;  // a forked child has its parent's objects
+  if (status == 0) the_checker->report_alive("exit");
   const size_t found = the_reporter->summarize();
   if (found == 0 || status != 0) return;
   std::cout.flush();
   std::fflush(nullptr);
   _exit(kFoundStatus);
+}
+
+// Both come once at exit.  Of a library that was opened late the handler is called before the program's own handlers
+// and destructors are, and the library's destructor after them; of one that was loaded with the program it is the other
+// way round.  The end is when both were.
+std::optional<int> the_status;
+bool is_destroyed = false;
+void at_exit(int status, void*) {
+  the_status = status;
+  if (is_destroyed) end(status);
+}
+__attribute__((destructor)) void at_destruction() {
+  is_destroyed = true;
+  if (the_checker != nullptr && the_status) end(*the_status);
 }
 
 bool start() {

@@ -67,6 +67,7 @@ class FarWatch final : public Watch {
   FarWatch(WatchedRun run, Device& device, Inspect inspect, Answers* answers)
       : run_(std::move(run)), device_(device), inspect_(inspect), answers_(answers) {}
   void look(Launch& launch, bool after);
+  bool is_written_over(const Use& in) const;
   void judge() const;
 
   const WatchedRun run_;

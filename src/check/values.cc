@@ -17,50 +17,68 @@ constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
 // Infinities and NaN have an exponent of all ones: one more is carried into the sign.  Of all elements in a word at
 // once, whose carries do not reach the next.
-template <class Bits, Bits infinity> bool any_not_finite(const std::byte* from, size_t bytes) {
-  using Word = uint64_t;
-  constexpr Word kEach = ~Word{0} / std::numeric_limits<Bits>::max();  // a 1 in every element
+template <class Bits, Bits infinity, class Word> Word carried(const std::byte* from) {
+  constexpr Word kEach = static_cast<Word>(~Word{0}) / std::numeric_limits<Bits>::max();  // a 1 in every element
   constexpr Word kExponents = kEach * infinity, kOnes = kEach * (infinity & -infinity);
-  Word seen = 0, word;
-  size_t at = 0;
-  for (; at + sizeof word <= bytes; at += sizeof word) {
-    std::memcpy(&word, from + at, sizeof word);
-    seen |= (word & kExponents) + kOnes;
+  constexpr Word kSigns = kEach * (std::numeric_limits<Bits>::max() / 2 + 1);
+  Word word;
+  std::memcpy(&word, from, sizeof word);
+  return static_cast<Word>(((word & kExponents) + kOnes) & kSigns);
+}
+template <class Bits, Bits infinity> bool any_not_finite(const Stretch& part) {
+  uint64_t seen = 0;
+  const auto* from = reinterpret_cast<const std::byte*>(part.begin);
+  if (part.run == sizeof(Bits)) {
+    for (int64_t i = 0; i < part.count; ++i) seen |= carried<Bits, infinity, Bits>(from + i * part.step);
+    return seen != 0;
   }
-  word = 0;
-  if (at < bytes) std::memcpy(&word, from + at, bytes - at);
-  seen |= (word & kExponents) + kOnes;
-  return (seen & ~(kEach * (std::numeric_limits<Bits>::max() / 2))) != 0;
+  for (int64_t i = 0; i < part.count && seen == 0; ++i, from += part.step) {
+    int64_t at = 0;
+    for (; at + 8 <= part.run; at += 8) seen |= carried<Bits, infinity, uint64_t>(from + at);
+    for (; at < part.run; at += sizeof(Bits)) seen |= carried<Bits, infinity, Bits>(from + at);
+  }
+  return seen != 0;
 }
 
-bool any_not_finite(DataType dtype, const std::byte* from, size_t bytes) {
+bool any_not_finite(DataType dtype, const Stretch& part) {
   switch (dtype) {
     case DataType::kFloat:
-      return any_not_finite<uint32_t, 0x7f800000u>(from, bytes);
+    case DataType::kComplex64:
+      return any_not_finite<uint32_t, 0x7f800000u>(part);
     case DataType::kFloat16:
-      return any_not_finite<uint16_t, 0x7c00u>(from, bytes);
+    case DataType::kComplex32:
+      return any_not_finite<uint16_t, 0x7c00u>(part);
     case DataType::kBfloat16:
-      return any_not_finite<uint16_t, 0x7f80u>(from, bytes);
+      return any_not_finite<uint16_t, 0x7f80u>(part);
     case DataType::kDouble:
-      return any_not_finite<uint64_t, 0x7ff0000000000000u>(from, bytes);
+    case DataType::kComplex128:
+      return any_not_finite<uint64_t, 0x7ff0000000000000u>(part);
     default:
       return false;
   }
 }
+bool is_not_finite(DataType dtype, const std::byte* element) {
+  const auto item = static_cast<int64_t>(size_of(dtype));
+  return any_not_finite(dtype, {reinterpret_cast<uintptr_t>(element), item, item, 1});
+}
 
-// body(address, bytes) of the parts of a view, in any order and on several cores, until it answers false.
+// body(part) of the parts of a view, in any order and on several cores, until it answers false.
 template <class Body> void for_each_part(const aclTensor& view, const Body& body) {
   std::atomic<bool> go_on{true};
-  for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
-    const auto bytes = static_cast<int64_t>(end - begin);
+  for_each_stretch(view, [&](const Stretch& all) {
+    // One run is cut, many are shared out.
+    const bool one = all.count == 1;
+    const int64_t units = one ? all.run : all.count, grain = one ? kGrain : kGrain / all.step + 1;
     const auto look = [&](int64_t first, int64_t last) {
       if (!go_on.load(std::memory_order_relaxed)) return;
-      if (!body(reinterpret_cast<const std::byte*>(begin) + first, static_cast<size_t>(last - first))) go_on = false;
+      const uintptr_t begin = all.begin + static_cast<uintptr_t>(one ? first : first * all.step);
+      if (!body(one ? Stretch{begin, last - first, all.step, 1} : Stretch{begin, all.run, all.step, last - first}))
+        go_on = false;
     };
-    if (bytes <= kGrain)
-      look(0, bytes);
+    if (units <= grain)
+      look(0, units);
     else
-      parallel_for(bytes, kGrain, look);
+      parallel_for(units, grain, look);
     return go_on.load();
   });
 }
@@ -112,15 +130,16 @@ bool is_class(int64_t value, const Advice::Classes& classes) { return value >= 0
 ClassCount look_for_classes(const aclTensor& view, const Advice::Classes& classes) {
   std::atomic<bool> any_valid{false}, any_wrong{false};
   visit(Dtypes<int64_t, int32_t, uint8_t>{}, view.dtype, [&]<class T> {
-    for_each_part(view, [&](const std::byte* from, size_t bytes) {
+    for_each_part(view, [&](const Stretch& part) {
       bool valid = false, wrong = false;
-      for (size_t at = 0; at < bytes; at += sizeof(T)) {
-        T value;
-        std::memcpy(&value, from + at, sizeof value);
-        const bool counts = value != classes.ignored, inside = is_class(value, classes);
-        valid |= counts && inside;
-        wrong |= counts && !inside;
-      }
+      for (int64_t i = 0; i < part.count; ++i)
+        for (int64_t at = 0; at < part.run; at += sizeof(T)) {
+          T value;
+          std::memcpy(&value, reinterpret_cast<const std::byte*>(part.begin) + i * part.step + at, sizeof value);
+          const bool counts = value != classes.ignored, inside = is_class(value, classes);
+          valid |= counts && inside;
+          wrong |= counts && !inside;
+        }
       if (valid) any_valid = true;
       if (wrong) any_wrong = true;
       return true;
@@ -141,11 +160,11 @@ std::string position(const aclTensor& t, int64_t i) {
 }
 
 bool has_not_finite(const aclTensor& view) {
-  if (!is_floating(view.dtype)) return false;
   std::atomic<bool> found{false};
-  for_each_part(view, [&](const std::byte* from, size_t bytes) {
-    if (any_not_finite(view.dtype, from, bytes)) found = true;
-    return !found;
+  for_each_part(view, [&](const Stretch& part) {
+    if (!any_not_finite(view.dtype, part)) return true;
+    found = true;
+    return false;
   });
   return found;
 }
@@ -169,8 +188,9 @@ ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes) 
 std::string first_not_finite(const aclTensor& t) {
   std::string text;
   for_each_element(t, [&](const std::byte* at, int64_t i) {
-    if (!any_not_finite(t.dtype, at, size_of(t.dtype))) return true;
-    text = cat(describe(t), " has ", number(t.dtype, at), " at ", position(t, i));
+    if (!is_not_finite(t.dtype, at)) return true;
+    text = cat(describe(t), " has ", is_floating(t.dtype) ? cat(number(t.dtype, at)) : "a NaN or an infinity", " at ",
+               position(t, i));
     return false;
   });
   return text;
@@ -183,7 +203,7 @@ bool has_not_finite_at(const aclTensor& rows, const aclTensor& targets, const Ad
     if (value == classes.ignored || !is_class(value, classes)) return true;
     const int64_t element = rows.offset + i * rows.strides[0] + value * rows.strides[1];
     const auto item = static_cast<int64_t>(size_of(rows.dtype));
-    found = any_not_finite(rows.dtype, static_cast<const std::byte*>(rows.data) + element * item, size_of(rows.dtype));
+    found = is_not_finite(rows.dtype, static_cast<const std::byte*>(rows.data) + element * item);
     return !found;
   });
   return found;

@@ -22,7 +22,7 @@ std::string position(const aclTensor& view, int64_t i);
 struct ClassCount {
   bool valid = false;                  // there is one that counts
   int64_t wrong = 0;                   // how many are no class and not ignored
-  int64_t first_wrong = 0, value = 0;  // the first of them, counting elements in row-major order
+  int64_t first_wrong = 0, value = 0;  // the first of them, counting elements in row-major order; -1: it is not known
 };
 ClassCount count_classes(const aclTensor& view, const Advice::Classes& classes);
 

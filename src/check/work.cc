@@ -134,6 +134,7 @@ void Checker::copy(Look& look, const Work& work) {
 Status Checker::submitting(const StreamInfo* stream, const Work& work) {
   std::vector<Reported> found;
   std::string fatal;
+  bool forgot = false;
   {
     const std::lock_guard lock(mutex_);
     Look look = look_at(stream, work);
@@ -151,10 +152,12 @@ Status Checker::submitting(const StreamInfo* stream, const Work& work) {
     if (look.executor != nullptr)
       for (Reported& each : look.found) each.add_made(look.executor->tensors);
     values_say_nothing = look.unwritten;
+    forgot = look.forgot;
     found = std::move(look.found);
     fatal = std::move(look.fatal);
   }
   reporter_.report_all(found);
+  if (forgot) reporter_.remark("some memory had so many uses at once that races with the oldest were not looked for");
   if (fatal.empty()) return {};
   return {stream == nullptr ? Code::kParamInvalid : Code::kKernelFailed,
           cat(work.function, ": ", fatal, ", so the work was not done"), "see what the checker said of it"};
@@ -177,7 +180,9 @@ std::unique_ptr<Watch> Checker::watch(const StreamInfo& stream, const Work& work
         cat("values were not looked at: the device ", stream.backend->name(), " has no kernel ", kInspect.name));
     return nullptr;
   }
-  return FarWatch::make(std::move(run), *stream.device, inspect);
+  auto watch = FarWatch::make(std::move(run), *stream.device, inspect);
+  if (watch == nullptr) reporter_.remark("values were not all looked at: the device had no memory for the answers");
+  return watch;
 }
 
 }  // namespace descend

@@ -5,6 +5,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -18,6 +19,9 @@ template <class Element> struct alignas(16) Vector {
   static constexpr int kCount = 16 / sizeof(Element);
   Element at[kCount];
 };
+
+// Fewer of them.
+template <class Element, int V> struct alignas(V * sizeof(Element)) Columns { Element at[V]; };
 
 template <class T, class Element> __device__ __forceinline__ T widen(Element x) {
   if constexpr (std::is_same_v<Element, float16>)
@@ -58,6 +62,14 @@ template <class Element, class T, int V> __device__ __forceinline__ void narrow_
 #pragma unroll
     for (int i = 0; i < V; ++i) to[i] = narrow<Element>(from[i]);
   }
+}
+
+// Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes four.
+template <class Piece> __device__ __forceinline__ void store_at_once(void* to, const Piece& piece) {
+  const uint4 words = std::bit_cast<uint4>(piece);
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y), "r"(words.z),
+               "r"(words.w)
+               : "memory");
 }
 
 // Element `index` of an operand whose dtype only the run knows: FLOAT, FLOAT16, BF16, DOUBLE.

@@ -10,8 +10,8 @@
 //   two_product(d, a, b, low) two_sum(d, a, b, low)       a * b and a + b without error: the value returned, plus low
 //   exp_parts(d, high, low, k, m_low)                     exp(high + low) = (returned + m_low) * 2^k
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
-//   quick_exp_parts(d, x, k)  quick_expm1_of_negative(d, x)      half the work, twice the error; see there
-//   quick_exp_parts(d, high, low, k)
+//   quick_exp_parts(d, x, shifted)                        half the work, twice the error; see there
+//   quick_exp_parts(d, high, low, shifted)                quick_expm1_of_negative(d, x)
 //   at_most(d, bound, x)      clamp(d, x, low, high)             bounds are not 0; a NaN stays
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
 #if defined(DESCEND_LOOPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -140,11 +140,11 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V x) { return f
 template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V high, V low) {
   return formulas::expm1(VectorMath<D>{d}, high, low);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& k) {
-  return formulas::quick_exp_parts(VectorMath<D>{d}, x, k);
+template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& shifted) {
+  return formulas::quick_exp_parts(VectorMath<D>{d}, x, shifted);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V high, V low, V& k) {
-  return formulas::quick_exp_parts(VectorMath<D>{d}, high, low, k);
+template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V high, V low, V& shifted) {
+  return formulas::quick_exp_parts(VectorMath<D>{d}, high, low, shifted);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_expm1_of_negative(D d, V x) {
   return formulas::quick_expm1_of_negative(VectorMath<D>{d}, x);

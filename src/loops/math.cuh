@@ -82,11 +82,11 @@ template <class D> DESCEND_FORMULA Of<D> expm1(D d, Of<D> high, Of<D> low) {
   return scalar::expm1(VectorMath<D>(d), high, low);
 }
 template <class D> DESCEND_FORMULA Of<D> log(D d, Of<D> x) { return scalar::log(VectorMath<D>(d), x); }
-template <class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> x, Of<D>& k) {
-  return scalar::quick_exp_parts(VectorMath<D>(d), x, k);
+template <class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> x, Of<D>& shifted) {
+  return scalar::quick_exp_parts(VectorMath<D>(d), x, shifted);
 }
-template <class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> high, Of<D> low, Of<D>& k) {
-  return scalar::quick_exp_parts(VectorMath<D>(d), high, low, k);
+template <class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> high, Of<D> low, Of<D>& shifted) {
+  return scalar::quick_exp_parts(VectorMath<D>(d), high, low, shifted);
 }
 template <class D> DESCEND_FORMULA Of<D> quick_expm1_of_negative(D d, Of<D> x) {
   return scalar::quick_expm1_of_negative(VectorMath<D>(d), x);

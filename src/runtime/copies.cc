@@ -43,6 +43,18 @@ Located locate(const void* address, size_t bytes, const char* parameter) {
   return {std::move(place), {}};
 }
 
+// As observers see it.
+Work work_of(const Copy& copy) {
+  return {.function = current_function(), .to = copy.to, .from = copy.from, .bytes = copy.bytes, .kind = copy.kind};
+}
+Work work_of(const Fill& fill) { return {.function = current_function(), .to = fill.at, .bytes = fill.bytes}; }
+
+// A range that is none of one's own: observers know best whose it is.
+Status refuse(const Status& why, const Work& work) {
+  observe([&](Observer& o) { (void)o.submitting(nullptr, work); });
+  return why;
+}
+
 // What is asked before any address is looked at.
 Status is_copy(const Copy& copy) {
   if (Status s = not_null(copy.to, "dst"); !s.ok()) return s;
@@ -74,11 +86,7 @@ bool overlap(const Copy& copy) {
   return to < from + copy.bytes && from < to + copy.bytes;
 }
 
-// As observers see it, and as the devices do.
-Work work_of(const Copy& copy) {
-  return {.function = current_function(), .to = copy.to, .from = copy.from, .bytes = copy.bytes, .kind = copy.kind};
-}
-Work work_of(const Fill& fill) { return {.function = current_function(), .to = fill.at, .bytes = fill.bytes}; }
+// As the devices see it.
 Copy real(const Place& to, const Place& from, Copy copy) {
   copy.to = to.real(copy.to);
   copy.from = from.real(const_cast<void*>(copy.from));
@@ -142,9 +150,9 @@ Status copy_memory(const Copy& copy) {
   if (Status s = is_copy(copy); !s.ok()) return s;
   if (current_context() == nullptr) return no_context();
   const Located to = locate(copy.to, copy.bytes, "dst");
-  if (!to.status.ok()) return to.status;
+  if (!to.status.ok()) return refuse(to.status, work_of(copy));
   const Located from = locate(copy.from, copy.bytes, "src");
-  if (!from.status.ok()) return from.status;
+  if (!from.status.ok()) return refuse(from.status, work_of(copy));
   if (copy.to == copy.from) return {};
   return observed_work(nullptr, work_of(copy),
                        [&] { return copy_now(to.place, from.place, real(to.place, from.place, copy)); });
@@ -158,9 +166,9 @@ Status copy_memory(const Copy& copy, void* stream) {
   if (!found.status.ok()) return found.status;
   StreamObject& object = *found.object;
   const Located to = locate(copy.to, copy.bytes, "dst");
-  if (!to.status.ok()) return to.status;
+  if (!to.status.ok()) return refuse(to.status, work_of(copy));
   const Located from = locate(copy.from, copy.bytes, "src");
-  if (!from.status.ok()) return from.status;
+  if (!from.status.ok()) return refuse(from.status, work_of(copy));
   if (copy.to == copy.from) return {};
   if (!to.place.on_device() && !from.place.on_device())
     return {Code::kNotSupported, "dst and src are both memory of the host, which no stream copies",
@@ -189,7 +197,7 @@ Status fill_memory(const Fill& fill) {
   if (Status s = is_fill(fill); !s.ok()) return s;
   if (current_context() == nullptr) return no_context();
   const Located found = locate_fill(fill);
-  if (!found.status.ok()) return found.status;
+  if (!found.status.ok()) return refuse(found.status, work_of(fill));
   return observed_work(nullptr, work_of(fill), [&] {
     return found.place.allocation->device->fill(found.place.real(fill.at), fill.byte, fill.bytes);
   });
@@ -202,7 +210,7 @@ Status fill_memory(const Fill& fill, void* stream) {
   const FoundStream on = find_stream(stream);
   if (!on.status.ok()) return on.status;
   const Located found = locate_fill(fill);
-  if (!found.status.ok()) return found.status;
+  if (!found.status.ok()) return refuse(found.status, work_of(fill));
   if (found.place.on_device() && found.place.device() != on.object->context->device.device)
     return violation(Code::kParamInvalid, "devPtr", "is memory of the stream's device", describe_address(fill.at));
   return observed_work(on.object.get(), work_of(fill),

@@ -62,7 +62,14 @@ Status free_device_memory(void* memory) {
   if (Status s = not_null(memory, "devPtr"); !s.ok()) return s;
   // Forgotten before it is given back: the next allocation may have the same address.
   const auto allocation = allocations().remove(memory, MemoryKind::kDevice);
-  if (!allocation) return not_an_allocation("devPtr", "is what aclrtMalloc returned and was not freed", memory);
+  if (!allocation) {
+    // Observers know whether it was freed before.
+    if (!allocations().find(memory))
+      observe([&](Observer& o) {
+        (void)o.submitting(nullptr, {.function = current_function(), .to = memory, .bytes = 1});
+      });
+    return not_an_allocation("devPtr", "is what aclrtMalloc returned and was not freed", memory);
+  }
   observe([&](Observer& o) { o.freeing(*allocation); });
   allocation->device->free(allocation->memory);
   return {};

@@ -13,6 +13,7 @@ namespace HWY_NAMESPACE {
 
 template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T* out) {
   const hn::ScalableTag<T> d;
+  constexpr T magic = scalar::MathConstants<T>::magic;
   for (int64_t i = 0; i < n; i += static_cast<int64_t>(hn::Lanes(d))) {
     const auto x = hn::LoadU(d, a + i), y = hn::LoadU(d, b + i);
     auto result = x, k = x, low = x;
@@ -31,7 +32,7 @@ template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T
     if (which == kExpOfProduct) result = two_product(d, x, y, low), result = exp(d, result, low);
     if (which == kExpm1OfProduct) result = two_product(d, x, y, low), result = expm1(d, result, low);
     if (which == kQuickExp) result = quick_exp_parts(d, negative, k);
-    if (which == kQuickExpPower) quick_exp_parts(d, negative, result);
+    if (which == kQuickExpPower) quick_exp_parts(d, negative, k), result = hn::Sub(k, hn::Set(d, magic));
     if (which == kQuickExpm1) result = quick_expm1_of_negative(d, negative);
     hn::StoreU(result, d, out + i);
   }

@@ -82,7 +82,7 @@ template <class T> T evaluate_scalar(Function which, T x, T y) {
       return scalar::quick_exp_parts(o, negative, k);
     case kQuickExpPower:
       scalar::quick_exp_parts(o, negative, k);
-      return k;
+      return k - scalar::MathConstants<T>::magic;
     case kQuickExpm1:
       return scalar::quick_expm1_of_negative(o, negative);
     default:
