@@ -29,7 +29,9 @@ if(DESCEND_TORCH)
   target_include_directories(descend_bench_torch SYSTEM
                              PRIVATE "${DESCEND_TORCH}/include" "${DESCEND_TORCH}/include/torch/csrc/api/include")
   target_link_libraries(descend_bench PRIVATE "${DESCEND_TORCH}/lib/libtorch_cpu.so" "${DESCEND_TORCH}/lib/libc10.so")
-  set_target_properties(descend_bench PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64;${DESCEND_TORCH}/lib")
+  # Installed, too, it needs the PyTorch that it was built with, where that is.
+  set_target_properties(descend_bench PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64;${DESCEND_TORCH}/lib"
+                                                 INSTALL_RPATH "$ORIGIN/../../lib64;${DESCEND_TORCH}/lib")
 endif()
 
 if(DESCEND_ONEDNN)

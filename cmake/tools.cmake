@@ -8,12 +8,18 @@ add_executable(descend_command ${command_sources})
 # The operators are listed by loading them, not by calling them.
 target_link_options(descend_command PRIVATE -Wl,--no-as-needed)
 target_link_libraries(descend_command PRIVATE descend_flags descend opapi CLI11::CLI11 nlohmann_json::nlohmann_json
-                                              Threads::Threads)
+                                              Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_definitions(descend_command PRIVATE DESCEND_VERSION="${PROJECT_VERSION}")
 set_target_properties(descend_command PROPERTIES OUTPUT_NAME descend RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
                                                  INSTALL_RPATH "$ORIGIN/../lib64" BUILD_WITH_INSTALL_RPATH ON)
 install(TARGETS descend_command RUNTIME DESTINATION bin)
 add_dependencies(installed descend_command)
+
+add_library(descend_preload MODULE tools/preload.c)
+target_link_libraries(descend_preload PRIVATE ${CMAKE_DL_LIBS})
+set_target_properties(descend_preload PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/libexec/descend)
+install(TARGETS descend_preload LIBRARY DESTINATION libexec/descend)
+add_dependencies(installed descend_preload)
 
 # Each operator's example program: `descend check` runs them.
 file(GLOB examples CONFIGURE_DEPENDS ops/*/*_example.c)

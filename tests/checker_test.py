@@ -160,6 +160,10 @@ class Programs(Built):
         guide = (SOURCE / "docs/checker.md").read_text()
         sections = re.findall(r"(?m)^### (DSC-\d+)\n\n\*\*(.*)\*\*\n\n- why: (.*)\.\n- do: (.*)\.\n", guide)
         self.assertEqual(sections, [(identity, *texts) for identity, texts in table().items()])
+        overview = re.findall(r"(?m)^\| \[(DSC-\d+)\]\(#dsc-\d+\) \| (.*) \|$", guide)
+        self.assertEqual(overview, [(identity, texts[0]) for identity, texts in table().items()])
+        known = {identity.lower() for identity in table()}
+        self.assertEqual(set(re.findall(r"\]\(#(dsc-\d+)\)", guide)), known)
         for section in guide.split("\n### ")[1:]:
             self.assertEqual(section.count("```") % 2, 0)
             self.assertIn("```", section, "no example")
@@ -189,6 +193,15 @@ class Trace(Built):
         for name in ("aclrtSynchronizeStream", "aclnnEluGetWorkspaceSize", "aclrtMemcpy"):
             self.assertIn(name, [each["name"] for each in slices if each["pid"] == 0])
         self.assertRegex(text, r"(?m)^aclnnElu +2 +[\d.]+ +[\d.]+ +[\d.]+ +\d+ %$")
+
+    def test_with_json_standard_error_is_lines_of_json(self):
+        program = self.build(PROGRAMS / "dsc_107.c")
+        ended = self.descend("--check", "--json", "--trace", self.folder / "trace.json", "--", program)
+        finding, table = sorted(map(json.loads, ended.stderr.splitlines()), key=lambda each: "trace" in each)
+        self.assertEqual(finding["id"], "DSC-107")
+        self.assertGreater(table["copy_gb_per_s"], 0)
+        row = next(each for each in table["trace"] if each["function"] == "aclnnElu")
+        self.assertEqual(set(row), {"function", "calls", "total_us", "mean_us", "bytes", "gb_per_s", "share"})
 
     def test_together_with_the_checker_and_many_threads(self):
         events, text = self.events(self.build(PROGRAMS / "threads.c"), "--check")

@@ -11,6 +11,32 @@ import unittest
 
 from installed import CC, SOURCE, clean_environment, prefix, run
 
+# What the loader finds under our names in another installation: it says so, and has none of our functions.
+OTHERS = '__attribute__((constructor)) static void loaded(void) { (void)!write(1, "other\\n", 6); }\n'
+# Opens the operators as many programs do, and starts another program.
+OPENS = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(void) {
+  void* library = dlopen("libopapi.so", RTLD_NOW);
+  printf("%s\n", library != NULL && dlsym(library, "aclnnElu") != NULL ? "ours" : "not ours");
+  fflush(stdout);
+  return system("echo \"child: $LD_PRELOAD\"");
+}
+"""
+# A terminal in which the first TAB of a new zsh is pressed.
+FIRST_TAB = r"""
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z "PS1='> '; fpath=($1/share/zsh/site-functions \$fpath); autoload -U compinit; compinit -u -D; print rea''dy"
+zpty -r z out '*ready*'
+zpty -w -n z $'descend inf\t --qui\t\C-a: \C-e; print "[$_]" do\'\'ne\n'
+zpty -r z out '*done*'
+print -r -- $out
+"""
+
 COMMANDS = ["run", "info", "ops", "doc", "bench", "check", "completion"]
 
 
@@ -39,6 +65,15 @@ class Command(unittest.TestCase):
                 self.assertEqual(result.returncode, 2, result.stderr)
                 self.assertIn(part, result.stderr)
 
+    def test_with_json_mistakes_are_json_too(self):
+        for arguments, status in ((["--json", "fly"], 2), (["ops", "--loud", "--json"], 2), (["doc", "fly", "--json"], 1),
+                                  (["run", "--json", "--", "./no-such-program"], 127)):
+            with self.subTest(arguments=arguments):
+                result = descend(*arguments)
+                self.assertEqual(result.returncode, status)
+                self.assertEqual(json.loads(result.stderr)["status"], status)
+                self.assertTrue(json.loads(result.stderr)["error"])
+
     def test_every_question_has_an_answer_in_json(self):
         info = json.loads(descend("info", "--quick", "--json").stdout)
         self.assertEqual(info["prefix"], str(prefix().resolve()))
@@ -57,6 +92,27 @@ class Command(unittest.TestCase):
     def test_info_measures_the_memory(self):
         self.assertRegex(descend("info").stdout, r"\d GB/s")
 
+    def test_a_device_or_product_that_is_not_there_is_an_error_with_its_reason(self):
+        for arguments, variables, part in ((["info", "--quick"], {"DESCEND_DEVICE": "nope"}, "libdescend_nope.so"),
+                                           (["info", "--quick"], {"DESCEND_SOC": "nope"}, "a known product"),
+                                           (["check", "--device", "nope"], {}, "one of: auto, cpu, reference")):
+            with self.subTest(arguments=arguments):
+                result = descend(*arguments, **variables)
+                self.assertEqual(result.returncode, 1)
+                self.assertIn("'nope'", result.stderr)
+                self.assertIn(part, result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_the_benchmarks_start_where_they_are_installed(self):
+        result = descend("bench", "--list")
+        if (prefix() / "libexec/descend/descend_bench").exists():
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("aclnnElu", result.stdout)
+            self.assertEqual(json.loads(descend("bench", "--list", "--json").stdout), result.stdout.splitlines())
+        else:
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("no benchmarks", result.stderr)
+
     def test_operators_of_one_product(self):
         names = [each["function"] for each in json.loads(descend("ops", "--soc", "Ascend310P3", "--json").stdout)]
         self.assertIn("aclnnElu", names)
@@ -72,6 +128,14 @@ class Command(unittest.TestCase):
         self.assertEqual(descend("doc", "aclnnFly").returncode, 1)
         self.assertIn("padding", descend("doc", "DSC-102").stdout)
         self.assertEqual(descend("doc", "DSC-1").returncode, 1)
+
+    def test_a_page_is_found_by_what_people_type(self):
+        for name, others in (("aclnnEluBackward", ("elubackward", "ACLNNELUBACKWARD", "elu_backward")),
+                             ("DSC-102", ("dsc-102", "102", "dsc102"))):
+            page = descend("doc", name).stdout
+            for other in others:
+                self.assertEqual(descend("doc", other).stdout, page)
+        self.assertIn("aclnnNLLLoss2dBackward", descend("doc", "nll").stderr)
 
     def test_colours_on_a_terminal_only(self):
         parent, child = pty.openpty()
@@ -105,11 +169,19 @@ class Command(unittest.TestCase):
         self.assertEqual(run("bash", "-c", script).strip(), "run")
         script = f'source {bash}; COMP_WORDS=(descend doc DSC-10); COMP_CWORD=2; _descend; echo "${{COMPREPLY[@]}}"'
         self.assertEqual(run("bash", "-c", script).split(), [f"DSC-10{i}" for i in range(1, 10)])
+        script = f'source {bash}; COMP_WORDS=(descend --json info --q); COMP_CWORD=3; _descend; echo "${{COMPREPLY[@]}}"'
+        self.assertEqual(run("bash", "-c", script).strip(), "--quick")
         for shell, file in (("zsh", "share/zsh/site-functions/_descend"),
                             ("fish", "share/fish/vendor_completions.d/descend.fish")):
             self.assertIn("aclnnElu", (prefix() / file).read_text())
             if shutil.which(shell):
                 run(shell, "-n", prefix() / file)
+        for line in (prefix() / "share/fish/vendor_completions.d/descend.fish").read_text().splitlines():
+            self.assertRegex(line, r"^complete( [^'\s]+| '([^'\\]|\\['\\])*')+$")
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not here")
+    def test_the_first_tab_in_zsh_completes(self):
+        self.assertIn("[--quick]", run("zsh", "-f", "-c", FIRST_TAB, "zsh", prefix(), timeout=60))
 
 
 class Run(unittest.TestCase):
@@ -124,6 +196,39 @@ class Run(unittest.TestCase):
             f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-o", program)
         self.assertNotEqual(subprocess.run([program], capture_output=True, env=clean_environment()).returncode, 0)
         self.assertIn("result: 2 -0 0 1", descend("run", "--", program).stdout)
+
+    def test_a_program_built_for_another_prefix_runs_on_ours(self):
+        other, lines = self.folder / "other", self.folder / "other.c"
+        other.mkdir()
+        lines.write_text("#include <unistd.h>\n" + OTHERS)
+        (self.folder / "opens.c").write_text(OPENS)
+        (self.folder / "main.c").write_text("int run(void);\nint main(void) { return run(); }\n")
+        for name in ("opapi", "nnopbase", "ascendcl"):
+            run(CC, "-shared", "-fPIC", lines, f"-Wl,-soname,lib{name}.so", "-o", other / f"lib{name}.so")
+        ours = [f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-ldl"]
+        first = ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{other}"]
+        source = SOURCE / "tests/consumer/c99/elu_backward.c"
+        run(CC, source, *ours, *first, "-o", self.folder / "linked")
+        run(CC, "-Dmain=run", "-shared", "-fPIC", source, *ours, *first, "-o", self.folder / "libmiddle.so")
+        run(CC, self.folder / "main.c", f"-L{self.folder}", "-lmiddle", f"-Wl,-rpath,{self.folder}",
+            f"-Wl,-rpath-link,{prefix()}/lib64", "-o", self.folder / "by_library")
+        run(CC, self.folder / "opens.c", *first, "-ldl", "-o", self.folder / "opens")
+        for name in ("linked", "by_library"):
+            self.assertIn("other", subprocess.run([self.folder / name], capture_output=True, text=True,
+                                                  env=clean_environment()).stdout)
+            result = descend("run", "--", self.folder / name)
+            self.assertIn("result: 2 -0 0 1", result.stdout, result.stderr)
+            self.assertNotIn("other", result.stdout)
+        # What the program starts is not made to load ours.
+        self.assertEqual(descend("run", "--", self.folder / "opens").stdout, "ours\nchild: \n")
+        self.assertEqual(descend("run", "--", self.folder / "opens", LD_PRELOAD="libm.so.6").stdout,
+                         "ours\nchild: libm.so.6\n")
+        self.assertEqual(descend("run", "--", "sh", "-c", "echo $LD_PRELOAD").stdout, "\n")
+
+    def test_the_program_may_stand_without_a_mark_before_it(self):
+        self.assertEqual(descend("run", "--threads", "3", "sh", "-c", 'echo $DESCEND_THREADS "$@"', "sh", "--json", "--",
+                                 "--check").stdout, "3 --json -- --check\n")
+        self.assertEqual(descend("run", "--loud", "true").returncode, 2)
 
     def test_options_are_variables_and_the_rest_is_the_programs(self):
         script = 'echo "$DESCEND_CHECK|$DESCEND_DEVICE|$DESCEND_SOC|$DESCEND_THREADS|$DESCEND_TRACE|$1"'

@@ -92,6 +92,7 @@ Environment read(Reader& reader) {
   reader.text("DESCEND_CHECK_SUPPRESS", e.check_suppress);
   reader.text("DESCEND_CHECK_JSON", e.check_json);
   reader.text("DESCEND_TRACE", e.trace);
+  reader.flag("DESCEND_TRACE_JSON", e.trace_json);
   reader.number("ASCEND_GLOBAL_LOG_LEVEL", 0, 4, e.log_level);
   reader.flag("ASCEND_SLOG_PRINT_TO_STDOUT", e.log_to_stdout);
   return e;

@@ -21,7 +21,7 @@ bool start() {
     log(LogLevel::kError, cat("DESCEND_TRACE: ", environment().trace, " cannot be written"));
     return false;
   }
-  the_trace = new Trace(file);
+  the_trace = new Trace(file, environment().trace_json);
   add_observer(the_trace);
   pthread_atfork(nullptr, nullptr, [] { the_trace->leave_to_parent(); });
   std::atexit([] { the_trace->end(); });

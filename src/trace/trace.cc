@@ -53,7 +53,7 @@ std::string speed(uint64_t bytes, double microseconds) {
 
 }  // namespace
 
-Trace::Trace(std::FILE* file) : file_(file) {
+Trace::Trace(std::FILE* file, bool json) : file_(file), json_(json) {
   std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file_);
   const std::lock_guard lock(mutex_);
   name_row(kHost, 0, "program");
@@ -180,31 +180,54 @@ void Trace::settle() {
   });
 }
 
+double Trace::bandwidth() const {
+  double most = 0;
+  for (const auto& [device, clock] : clocks_) most = std::max(most, clock.bandwidth);
+  return most;
+}
+
+std::vector<Trace::Total> Trace::totals() const {
+  std::vector<Total> rows;
+  for (const auto& [name, total] : totals_) {
+    rows.push_back(total);
+    rows.back().name = name;
+    if (total.bandwidth == 0) rows.back().bandwidth = bandwidth();  // the host's copies are of no device
+  }
+  std::sort(rows.begin(), rows.end(), [](const Total& a, const Total& b) { return a.microseconds > b.microseconds; });
+  return rows;
+}
+
 std::string Trace::table() const {
-  std::vector<std::pair<std::string, Total>> rows(totals_.begin(), totals_.end());
-  std::sort(rows.begin(), rows.end(),
-            [](const auto& a, const auto& b) { return a.second.microseconds > b.second.microseconds; });
   char line[160];
   std::snprintf(line, sizeof line, "%-32s %8s %14s %12s %9s %8s\n", "function", "calls", "total us", "mean us", "GB/s",
                 "share");
   std::string text = line;
-  double bandwidth = 0;
-  for (const auto& [device, clock] : clocks_) bandwidth = std::max(bandwidth, clock.bandwidth);
-  for (const auto& [name, total] : rows) {
-    const double rate = total.microseconds > 0 ? static_cast<double>(total.bytes) / total.microseconds * 1e6 : 0;
-    const double limit = total.bandwidth > 0 ? total.bandwidth : bandwidth;  // the host's copies are of no device
+  for (const Total& total : totals()) {
     char share[16] = "-";
-    if (limit > 0 && total.bytes > 0) std::snprintf(share, sizeof share, "%.0f %%", 100 * rate / limit);
-    std::snprintf(line, sizeof line, "%-32s %8llu %14.1f %12.2f %9.2f %8s\n", name.c_str(),
-                  static_cast<unsigned long long>(total.calls), total.microseconds,
-                  total.microseconds / static_cast<double>(total.calls), rate / 1e9, share);
+    if (total.share() > 0) std::snprintf(share, sizeof share, "%.0f %%", 100 * total.share());
+    std::snprintf(line, sizeof line, "%-32s %8llu %14.1f %12.2f %9.2f %8s\n", total.name.c_str(),
+                  static_cast<unsigned long long>(total.calls), total.microseconds, total.mean(), total.rate() / 1e9,
+                  share);
     text += line;
   }
   text += "(time on the streams, and the host's in copies it makes itself";
-  if (bandwidth == 0) return text + ")\n";
+  if (bandwidth() == 0) return text + ")\n";
   std::snprintf(line, sizeof line, "; share of the %.1f GB/s at which the device copies its memory)\n",
-                bandwidth / 1e9);
+                bandwidth() / 1e9);
   return text + line;
+}
+
+std::string Trace::table_as_json() const {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Total& total : totals())
+    rows.push_back({{"function", total.name},
+                    {"calls", total.calls},
+                    {"total_us", total.microseconds},
+                    {"mean_us", total.mean()},
+                    {"bytes", total.bytes},
+                    {"gb_per_s", total.rate() / 1e9},
+                    {"share", total.share()}});
+  return nlohmann::ordered_json{{"trace", rows}, {"copy_gb_per_s", bandwidth() / 1e9}}.dump() + "\n";
 }
 
 void Trace::leave_to_parent() {
@@ -219,7 +242,8 @@ void Trace::end() {
   std::fputs("\n]}\n", file_);
   std::fclose(file_);
   file_ = nullptr;
-  if (!totals_.empty()) std::fprintf(stderr, "\n%s", table().c_str());
+  if (totals_.empty()) return;
+  std::fputs((json_ ? table_as_json() : "\n" + table()).c_str(), stderr);
 }
 
 }  // namespace descend

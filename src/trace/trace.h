@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "src/device/device.h"
 #include "src/observe/observer.h"
@@ -17,7 +18,8 @@ namespace descend {
 
 class Trace final : public Observer {
  public:
-  explicit Trace(std::FILE* file);
+  // `json`: the table at the end is for programs.
+  Trace(std::FILE* file, bool json);
 
   void enters(const char* function) override;
   void leaves(const char* function) override;
@@ -51,9 +53,15 @@ class Trace final : public Observer {
     uint64_t bytes = 0;
   };
   struct Total {
+    std::string name;
     uint64_t calls = 0, bytes = 0;
     double microseconds = 0;
     double bandwidth = 0;
+
+    double mean() const { return microseconds / static_cast<double>(calls); }
+    double rate() const { return microseconds > 0 ? static_cast<double>(bytes) / microseconds * 1e6 : 0; }
+    // Of the bandwidth; 0 where there is nothing to compare.
+    double share() const { return bandwidth > 0 ? rate() / bandwidth : 0; }
   };
 
   double now() const;
@@ -65,11 +73,17 @@ class Trace final : public Observer {
   void add(const std::string& name, double microseconds, uint64_t bytes, double bandwidth);
   // Writes the slices whose events were reached; in the end waits for none.
   void settle();
+  // What took longest comes first.
+  std::vector<Total> totals() const;
+  // Of the fastest device that had work, in bytes a second.
+  double bandwidth() const;
   std::string table() const;
+  std::string table_as_json() const;
 
   const Clock::time_point zero_ = Clock::now();
   std::mutex mutex_;
   std::FILE* file_;
+  const bool json_;
   bool first_ = true;
   std::map<Device*, DeviceClock> clocks_;
   std::map<std::pair<int32_t, uint64_t>, bool> named_;

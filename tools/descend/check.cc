@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <memory>
 #include <sstream>
 
+#include "src/base/environment.h"
+#include "src/device/backends.h"
 #include "tools/descend/command.h"
 #include "tools/descend/terminal.h"
 
@@ -26,8 +29,18 @@ std::vector<std::filesystem::path> examples() {
   return found;
 }
 
+// Whether there is such a device, in the library's words.  Nothing else here looks at this process's own devices.
+Status find_device(const std::string& device) {
+  setenv("DESCEND_DEVICE", device.c_str(), 1);
+  reread_environment();
+  return visible_devices().status;
+}
+
 // Each operator's example knows its right answer and prints "RESULT function correct|wrong microseconds".
 void self_test(Command& command, const std::vector<std::string>& devices) {
+  for (const std::string& device : devices)
+    if (const Status status = find_device(device); !status.ok())
+      return fail(command, status.message() + ". " + status.solution());
   const auto all = examples();
   if (all.empty()) return fail(command, "this installation has no example programs in " + programs().string());
   Json document = Json::array();
@@ -65,11 +78,24 @@ void self_test(Command& command, const std::vector<std::string>& devices) {
             << " results, each also looked at by the checker.\n";
 }
 
+void print_cases(Command& command, const std::vector<std::string>& call) {
+  const Ended ended = run_captured(call, {});
+  if (ended.status != 0) return fail(command, ended.output);
+  Json names = Json::array();
+  std::istringstream lines(ended.output);
+  for (std::string line; std::getline(lines, line);) names.push_back(line);
+  print(names);
+}
+
 // Becomes the benchmark program.
-void bench(Command& command, const std::vector<std::string>& arguments) {
+void bench(Command& command, std::vector<std::string> arguments, bool list) {
   const std::string program = (programs() / "descend_bench").string();
   if (access(program.c_str(), X_OK) != 0)
     return fail(command, "this installation has no benchmarks; `./dev bench` in the sources builds and runs them");
+  if (list && command.json) {
+    arguments.insert(arguments.begin(), program);
+    return print_cases(command, arguments);
+  }
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -108,12 +134,12 @@ void add_bench(Command& command) {
     if (options->list) arguments.push_back("--list");
     if (!options->filter.empty()) arguments.insert(arguments.end(), {"--filter", options->filter});
     // The numbers take the place of the table, which people still see.
-    if (options->file.empty() && command.json) {
+    if (options->file.empty() && command.json && !options->list) {
       options->file = "/dev/fd/" + std::to_string(dup(STDOUT_FILENO));
       dup2(STDERR_FILENO, STDOUT_FILENO);
     }
     if (!options->file.empty()) arguments.insert(arguments.end(), {"--json", options->file});
-    bench(command, arguments);
+    bench(command, arguments, options->list);
   });
 }
 

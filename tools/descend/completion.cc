@@ -32,7 +32,7 @@ std::vector<const CLI::App*> commands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// Both bash and zsh (with bashcompinit) read this.
+// Both bash and zsh (with bashcompinit) read this.  Options may stand before the command.
 std::string for_bash(const CLI::App& app) {
   std::string names, cases;
   for (const CLI::App* each : commands(app)) {
@@ -43,37 +43,53 @@ std::string for_bash(const CLI::App& app) {
   return "_descend() {\n"
          "  local word=${COMP_WORDS[COMP_CWORD]} words=\"" +
          names + " " + words_of(app) +
-         "\" i\n"
+         "\" command= i\n"
          "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-         "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=($(compgen -c -f -- \"$word\")); return; fi\n"
+         "    case ${COMP_WORDS[i]} in\n"
+         "      --) COMPREPLY=($(compgen -c -f -- \"$word\")); return ;;\n"
+         "      -*) ;;\n"
+         "      *) command=${command:-${COMP_WORDS[i]}} ;;\n"
+         "    esac\n"
          "  done\n"
-         "  case ${COMP_WORDS[1]} in\n" +
+         "  case $command in\n" +
          cases +
          "  esac\n"
-         "  if ((COMP_CWORD == 1)); then words=\"" +
-         names + " " + words_of(app) +
-         "\"; fi\n"
          "  case ${COMP_WORDS[COMP_CWORD-1]} in\n"
-         "    --device) words=\"auto cpu cuda reference\" ;;\n"
-         "    --soc) words=\"Ascend950 Ascend910_93 Ascend910B1 Ascend310B1 Ascend310P3 Ascend910A Ascend310\" ;;\n"
+         "    --device) command= words=\"auto cpu cuda reference\" ;;\n"
+         "    --soc) command=\n"
+         "      words=\"Ascend950 Ascend910_93 Ascend910B1 Ascend310B1 Ascend310P3 Ascend910A Ascend310\" ;;\n"
          "    --trace | --report | --output) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
          "  esac\n"
+         "  if [[ $command == run && $word == [!-]* ]]; then COMPREPLY=($(compgen -c -f -- \"$word\")); return; fi\n"
          "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
          "}\n"
          "complete -F _descend descend\n";
+}
+
+// The first TAB makes zsh read the file as the body of the function _descend, which must answer that TAB as well.
+std::string for_zsh(const CLI::App& app) {
+  return "#compdef descend\nautoload -U +X bashcompinit && bashcompinit\n" + for_bash(app) +
+         "if [[ $funcstack[1] == _descend ]]; then _bash_complete -F _descend; fi\n";
+}
+
+// In single quotes, as fish reads them.
+std::string quoted(const std::string& text) {
+  std::string inside;
+  for (char each : text) inside += (each == '\'' || each == '\\' ? "\\" : "") + std::string(1, each);
+  return "'" + inside + "'";
 }
 
 std::string for_fish(const CLI::App& app) {
   std::string text = "complete -c descend -n __fish_use_subcommand -f\n";
   for (const CLI::App* each : commands(app)) {
     const std::string name = each->get_name();
-    text += "complete -c descend -n __fish_use_subcommand -a " + name + " -d '" + each->get_description() + "'\n";
+    text += "complete -c descend -n __fish_use_subcommand -a " + name + " -d " + quoted(each->get_description()) + "\n";
     for (const CLI::Option* option : each->get_options())
       if (!option->get_lnames().empty())
         text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -l " + option->get_lnames().front() +
-                (option->get_expected_max() > 0 ? " -r" : "") + " -d '" + option->get_description() + "'\n";
+                (option->get_expected_max() > 0 ? " -r" : "") + " -d " + quoted(option->get_description()) + "\n";
     if (const std::string words = arguments_of(name); !words.empty())
-      text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -f -a '" + words + "'\n";
+      text += "complete -c descend -n '__fish_seen_subcommand_from " + name + "' -f -a " + quoted(words) + "\n";
   }
   return text;
 }
@@ -90,15 +106,11 @@ void add_completion(Command& command) {
       "Examples:\n  source <(descend completion bash)\n  descend completion fish > "
       "~/.config/fish/completions/descend.fish");
   completion->callback([&command, shell] {
-    if (command.json)
-      return print(
-          Json{{"shell", *shell}, {"script", *shell == "fish" ? for_fish(command.app) : for_bash(command.app)}});
-    if (*shell == "fish")
-      std::cout << for_fish(command.app);
-    else if (*shell == "zsh")
-      std::cout << "#compdef descend\nautoload -U +X bashcompinit && bashcompinit\n" << for_bash(command.app);
-    else
-      std::cout << for_bash(command.app);
+    const std::string script = *shell == "fish"  ? for_fish(command.app)
+                               : *shell == "zsh" ? for_zsh(command.app)
+                                                 : for_bash(command.app);
+    if (command.json) return print(Json{{"shell", *shell}, {"script", script}});
+    std::cout << script;
   });
 }
 

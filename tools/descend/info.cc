@@ -57,7 +57,8 @@ Json collect(bool measure) {
   document["simd_target"] = std::string(cpu_target());
   for (std::string_view target : cpu_targets()) document["simd_targets"].push_back(std::string(target));
   document["devices"] = devices_as_json(devices, measure);
-  document["devices_failure"] = devices.status.ok() ? Json() : Json(devices.status.message());
+  document["devices_failure"] =
+      devices.status.ok() ? Json() : Json(devices.status.message() + ". " + devices.status.solution());
   const LoadedPlugin cuda = load_plugin("cuda");
   document["plugins"]["cuda"] = cuda.backend != nullptr
                                     ? "found, " + std::to_string(cuda.backend->device_count()) + " devices"
@@ -88,7 +89,6 @@ void print_for_people(const Json& d) {
     rows.push_back({"plug-in " + plugin, state.get<std::string>()});
   for (const auto& [name, value] : d["variables"].items()) rows.push_back({name, value.get<std::string>()});
   std::cout << table(rows) << "\n";
-  if (!d["devices_failure"].is_null()) std::cout << bad(text("devices_failure")) << "\n";
   std::vector<std::vector<std::string>> devices{{"device", "backend", "memory free", "of", "copies at", "what it is"}};
   for (const Json& device : d["devices"])
     devices.push_back({device["id"].dump(), device["backend"].get<std::string>(),
@@ -108,8 +108,14 @@ void add_info(Command& command) {
   info->footer("Examples:\n  descend info\n  descend info --quick --json\n  DESCEND_DEVICE=cuda descend info");
   info->callback([&command, quick] {
     const Json document = collect(!*quick);
-    if (command.json) return print(document);
-    print_for_people(document);
+    if (command.json)
+      print(document);
+    else
+      print_for_people(document);
+    // No program would start either.
+    if (!document["devices_failure"].is_null()) fail(command, document["devices_failure"].get<std::string>());
+    if (document["product"].is_null())
+      fail(command, "DESCEND_SOC must name a known product; it is '" + environment().soc + "'");
   });
 }
 

@@ -11,9 +11,12 @@ namespace descend::tool {
 
 void print(const Json& document) { std::cout << document.dump(2) << "\n"; }
 
-void fail(Command& command, const std::string& why) {
-  std::cerr << "descend: " << why << "\n";
-  command.status = 1;
+void fail(Command& command, const std::string& why, int status) {
+  if (command.json)
+    std::cerr << Json{{"error", why}, {"status", status}}.dump(-1, ' ', false, Json::error_handler_t::replace) << "\n";
+  else
+    std::cerr << "descend: " << why << "\n";
+  command.status = status;
 }
 
 }  // namespace descend::tool
@@ -23,7 +26,8 @@ int main(int argc, char** argv) {
   Command command;
   // What stands behind "--" is another program's.
   char** const end = std::find_if(argv, argv + argc, [](const char* text) { return std::string_view(text) == "--"; });
-  if (end != argv + argc) command.program.assign(end + 1, argv + argc);
+  command.separated = end != argv + argc;
+  if (command.separated) command.program.assign(end + 1, argv + argc);
   const auto add_json = [&](CLI::App& app) { app.add_flag("--json", command.json, "Print JSON, for programs"); };
   try {
     CLI::App& app = command.app;
@@ -48,13 +52,15 @@ int main(int argc, char** argv) {
     for (CLI::App* each : app.get_subcommands([](CLI::App*) { return true; })) add_json(*each);
     add_json(app);
     const auto named = [&](const CLI::App* each) { return each->get_name() == argv[1]; };
-    if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(named).empty()) {
-      std::cerr << "descend: there is no command '" << argv[1] << "'; `descend --help` lists them\n";
-      return 2;
-    }
+    if (argc > 1 && argv[1][0] != '-' && std::as_const(app).get_subcommands(named).empty())
+      throw CLI::ParseError(std::string("there is no command '") + argv[1] + "'", 2);
     app.parse(static_cast<int>(end - argv), argv);
+  } catch (const CLI::Success& e) {
+    return command.app.exit(e);
   } catch (const CLI::ParseError& e) {
-    return command.app.exit(e) == 0 ? 0 : 2;
+    // The option may stand behind what is wrong.
+    command.json = std::any_of(argv, end, [](const char* text) { return std::string_view(text) == "--json"; });
+    fail(command, std::string(e.what()) + "; `descend --help` says what there is", 2);
   } catch (const std::exception& e) {
     fail(command, e.what());
   }

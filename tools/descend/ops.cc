@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `descend ops` and `descend doc`: the operators' own tables and pages.
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "src/check/findings.h"
 #include "src/plan/catalog.h"
 #include "tools/descend/command.h"
 #include "tools/descend/terminal.h"
@@ -96,29 +98,51 @@ std::string page_of(const std::string& function) {
   return "";
 }
 
+// A name as people type it: letters and digits alone, all small, without what all names begin with.
+std::string essence(std::string_view name) {
+  std::string text;
+  for (char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c))) text += static_cast<char>(std::tolower(c));
+  for (std::string_view begin : {"aclnn", "dsc"})
+    if (text.starts_with(begin)) text.erase(0, begin.size());
+  return text;
+}
+
 // The section of the checker's guide on a finding, such as DSC-102.
 void print_finding(Command& command, const std::string& id) {
   const std::string guide = read(prefix() / "share" / "doc" / "descend" / "checker.md");
   const size_t begin = guide.find("\n### " + id + "\n");
-  if (begin == std::string::npos) return fail(command, "no finding is called " + id);
+  if (begin == std::string::npos) return fail(command, "this installation has no guide to the checker");
   const std::string section = guide.substr(begin + 1, guide.find("\n### ", begin + 1) - begin);
   if (command.json) return print(Json{{"id", id}, {"page", section}});
   std::cout << rendered(section);
 }
 
-void print_page(Command& command, const std::string& function) {
-  if (function.starts_with("DSC-")) return print_finding(command, function);
-  const OperatorEntry* entry = find_operator(function);
-  if (entry == nullptr) return fail(command, "no operator is called " + function + "; `descend ops` lists them");
-  const std::string page = page_of(function);
+void print_operator(Command& command, const SpecText& text) {
+  const std::string page = page_of(text.function);
   if (command.json) {
-    Json document = as_json(entry->text);
+    Json document = as_json(text);
     document["page"] = page;
     return print(document);
   }
   // Without its page an installation still has the operator's tables.
-  std::cout << rendered(page.empty() ? "# " + function + "\n\n" + entry->text.summary + "\n\n" + entry->text.markdown()
-                                     : page);
+  std::cout << rendered(page.empty() ? "# " + text.function + "\n\n" + text.summary + "\n\n" + text.markdown() : page);
+}
+
+void print_page(Command& command, const std::string& name) {
+  const std::string wanted = essence(name);
+  std::string alike;
+  const auto is = [&](const std::string& each) {
+    if (essence(each) == wanted) return true;
+    if (!wanted.empty() && essence(each).find(wanted) != std::string::npos) alike += (alike.empty() ? "" : ", ") + each;
+    return false;
+  };
+  for (const OperatorEntry& entry : catalog())
+    if (is(entry.text.function)) return print_operator(command, entry.text);
+  for (const FindingText& each : kFindings)
+    if (const std::string id = id_of(each.finding); is(id)) return print_finding(command, id);
+  fail(command, "no operator and no finding is called " + name +
+                    (alike.empty() ? "; `descend ops` lists the operators" : "; is it one of these: " + alike + "?"));
 }
 
 }  // namespace
@@ -133,13 +157,13 @@ void add_ops(Command& command) {
 
 void add_doc(Command& command) {
   CLI::App* doc = command.app.add_subcommand("doc", "Show an operator's page, or a finding's");
-  const auto function = std::make_shared<std::string>();
-  doc->add_option("function", *function, "The operator, such as aclnnElu, or the finding, such as DSC-102")
+  const auto name = std::make_shared<std::string>();
+  doc->add_option("function", *name, "The operator, such as aclnnElu or elu, or the finding, such as DSC-102 or 102")
       ->required()
       ->type_name("FUNCTION");
   doc->footer(
       "Examples:\n  descend doc aclnnEluBackward | less -R\n  descend doc aclnnElu --json\n  descend doc DSC-102");
-  doc->callback([&command, function] { print_page(command, *function); });
+  doc->callback([&command, name] { print_page(command, *name); });
 }
 
 }  // namespace descend::tool

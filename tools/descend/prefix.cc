@@ -37,7 +37,7 @@ std::string read_all(int file) {
 
 std::filesystem::path prefix() { return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path(); }
 
-std::map<std::string, std::string> variables_of_prefix() {
+Variables variables_of_prefix() {
   const std::string home = prefix().string();
   const char* custom = std::getenv("ASCEND_CUSTOM_PATH");
   return {{"ASCEND_HOME_PATH", home},
@@ -47,7 +47,7 @@ std::map<std::string, std::string> variables_of_prefix() {
           {"LD_LIBRARY_PATH", first_in(home + "/lib64", std::getenv("LD_LIBRARY_PATH"))}};
 }
 
-Ended run_captured(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& variables) {
+Ended run_captured(const std::vector<std::string>& arguments, const Variables& variables) {
   int ends[2];
   if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   posix_spawn_file_actions_t actions;

@@ -19,7 +19,7 @@ struct Options {
   int threads = -1;
 };
 
-std::map<std::string, std::string> variables_of(const Options& options, bool json) {
+Variables variables_of(const Options& options, bool json) {
   auto variables = variables_of_prefix();
   if (options.check) variables["DESCEND_CHECK"] = "1";
   if (!options.suppress.empty()) variables["DESCEND_CHECK_SUPPRESS"] = options.suppress;
@@ -29,6 +29,7 @@ std::map<std::string, std::string> variables_of(const Options& options, bool jso
   else if (json)
     variables["DESCEND_CHECK_JSON"] = "/dev/stderr";
   if (!options.trace.empty()) variables["DESCEND_TRACE"] = std::filesystem::absolute(options.trace).string();
+  if (json) variables["DESCEND_TRACE_JSON"] = "1";
   if (!options.device.empty()) variables["DESCEND_DEVICE"] = options.device;
   if (!options.soc.empty()) variables["DESCEND_SOC"] = options.soc;
   if (options.threads >= 0) variables["DESCEND_THREADS"] = std::to_string(options.threads);
@@ -38,14 +39,24 @@ std::map<std::string, std::string> variables_of(const Options& options, bool jso
 // Becomes the program; returns only if that fails.
 void run(Command& command, const Options& options) {
   if (command.program.empty()) return fail(command, "run needs a program: descend run [OPTIONS] -- program args...");
-  for (const auto& [name, value] : variables_of(options, command.json)) setenv(name.c_str(), value.c_str(), 1);
+  Variables variables = variables_of(options, command.json);
+  if (std::string list = preload_for(command.program[0], variables); !list.empty())
+    variables["LD_PRELOAD"] = std::move(list);
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> argv;
   for (std::string& argument : command.program) argv.push_back(argument.data());
   argv.push_back(nullptr);
   execvp(argv[0], argv.data());
-  const bool missing = errno == ENOENT;
-  fail(command, command.program[0] + ": " + std::strerror(errno));
-  command.status = missing ? 127 : 126;  // as a shell says it
+  const int why = errno;
+  fail(command, command.program[0] + ": " + std::strerror(why), why == ENOENT ? 127 : 126);  // as a shell says it
+}
+
+// Without "--" the program begins at the first word that is no option; a "--" behind it is the program's own.
+void take_program(Command& command, std::vector<std::string> words) {
+  if (words.empty()) return;
+  if (words[0].starts_with("-")) throw CLI::ExtrasError("run", {words[0]});
+  if (command.separated) words.push_back("--");
+  command.program.insert(command.program.begin(), words.begin(), words.end());
 }
 
 }  // namespace
@@ -64,7 +75,7 @@ void add_run(Command& command) {
       ->type_name("N")
       ->check(CLI::Range(0, 4096).description(""));
   run_command->footer(
-      "Usage: descend run [OPTIONS] -- program args...\n\n"
+      "Usage: descend run [OPTIONS] [--] program args...\n\n"
       "The program finds this installation's libraries first, whatever prefix it was built for; then `descend` becomes "
       "the\n"
       "program.  With --check a program that would end with 0 but had findings ends with 66.\n\n"
@@ -74,7 +85,11 @@ void add_run(Command& command) {
       "  descend run --check --json -- ./train 2>findings.json\n"
       "  descend run --trace trace.json --device cpu --threads 4 -- python3 train.py\n"
       "  descend run --check --soc Ascend310P3 -- ./infer");
-  run_command->callback([&command, options] { run(command, *options); });
+  run_command->prefix_command();
+  run_command->callback([&command, options, run_command] {
+    take_program(command, run_command->remaining());
+    run(command, *options);
+  });
 }
 
 }  // namespace descend::tool
