@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "src/base/environment.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
 
@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kMark = "==descend== ";
 
 bool coloured() {
-  static const bool on = isatty(STDERR_FILENO) && std::getenv("NO_COLOR") == nullptr;
+  static const bool on = isatty(STDERR_FILENO) && !environment().no_color;
   return on;
 }
 std::string red(const std::string& text) { return coloured() ? cat("\x1b[1;31m", text, "\x1b[0m") : text; }
