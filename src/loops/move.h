@@ -14,9 +14,8 @@ namespace descend {
 inline constexpr int64_t kCacheLine = 64;  // bytes
 
 // Asks for the lines of n elements.
-template <bool to_write = false, class Element> inline void prefetch_run(const Element* from, int64_t n) {
-  for (int64_t i = 0; i < n; i += kCacheLine / static_cast<int64_t>(sizeof(Element)))
-    __builtin_prefetch(from + i, to_write);
+template <class Element> inline void prefetch_run(const Element* from, int64_t n) {
+  for (int64_t i = 0; i < n; i += kCacheLine / static_cast<int64_t>(sizeof(Element))) __builtin_prefetch(from + i);
 }
 
 // One dimension of a box for one operand: where its elements are, and where they go in the buffer.
@@ -109,49 +108,30 @@ inline void transpose_tile(const Element* from, int64_t from_pitch, Element* to,
   for (int j = 0; j < n; ++j) std::memcpy(to + j * to_pitch, &row[j], 16);
 }
 
-// Some runs along memory, as many as a tile has rows, which lie `step` apart and become neighbours in the buffer.  The
-// last tile may move some elements a second time.
+// Two axes, of which the inner one walks along memory and across the buffer, in tiles: as many runs at a time as a tile
+// has rows, and a line of each.  The last tiles may move some elements a second time.
 template <class Element, bool to_buffer>
-void move_tiles(int64_t step, const Axis& inner, Element* __restrict operand, Element* __restrict buffer) {
-  for (int64_t next = 0; next < inner.extent; next += kLanes<Element>) {
-    const int64_t j = std::min(next, inner.extent - kLanes<Element>);
+void move_tiles(const Axis outer, const Axis inner, Element* __restrict operand, Element* __restrict buffer) {
+  constexpr int64_t kEdge = kLanes<Element>, kLine = kCacheLine / sizeof(Element), kAhead = std::max<int64_t>(kEdge, 4);
+  const auto move = [=](int64_t i, int64_t j) {
+    Element* const o = operand + i * outer.stride + j;
+    Element* const b = buffer + j * inner.position + i;
     if constexpr (to_buffer)
-      transpose_tile(operand + j, step, buffer + j * inner.position, inner.position);
+      transpose_tile(o, outer.stride, b, inner.position);
     else
-      transpose_tile(buffer + j * inner.position, inner.position, operand + j, step);
-  }
-}
-
-// Two axes, of which the inner one walks along memory and across the buffer: a few runs at a time, whose elements are
-// neighbours in the buffer.
-template <class Element, bool to_buffer>
-void move_across(const Axis outer, const Axis inner, Element* __restrict operand, Element* __restrict buffer) {
-  constexpr int64_t kRuns = std::max(kLanes<Element>, 4), kAhead = 8;
-  const bool in_tiles = inner.stride == 1 && outer.position == 1 && inner.extent >= kRuns && outer.extent >= kRuns;
-  // Runs that are lines apart are fetched by nothing the processor foresees: they are asked for ahead, but no more of
-  // them than the first cache holds of lines that are a power of two apart.
-  const bool apart = inner.stride == 1 && magnitude(outer.stride) * sizeof(Element) >= kCacheLine;
-  const auto ask = [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; apart && i < std::min(end, outer.extent); ++i)
-      prefetch_run<!to_buffer>(operand + i * outer.stride, inner.extent);
+      transpose_tile(b, inner.position, o, outer.stride);
   };
-  ask(0, kAhead);
-  for (int64_t next = 0; next < outer.extent; next += kRuns) {
-    ask(next + kAhead, next + kAhead + kRuns);
-    if constexpr (kLanes < Element >> 1) {
-      if (in_tiles) {
-        const int64_t first = std::min(next, outer.extent - kRuns);  // the last runs may be moved a second time, too
-        for (int64_t i = first; i < first + kRuns; i += kLanes<Element>)
-          move_tiles<Element, to_buffer>(outer.stride, inner, operand + i * outer.stride, buffer + i);
-        continue;
-      }
+  for (int64_t next = 0; next < outer.extent; next += kEdge) {
+    const int64_t i = std::min(next, outer.extent - kEdge);
+    const bool more = i + kAhead + kEdge <= outer.extent;
+    int64_t j = 0;
+    for (; j + kLine <= inner.extent; j += kLine) {
+      // Runs that are lines apart are fetched by nothing the processor foresees.
+      for (int64_t k = 0; more && k < kEdge; ++k)
+        __builtin_prefetch(operand + (i + kAhead + k) * outer.stride + j, to_buffer ? 0 : 1);
+      for (int64_t k = 0; k < kLine; k += kEdge) move(i, j + k);
     }
-    for (int64_t j = 0; j < inner.extent; ++j)
-      for (int64_t i = next; i < std::min(next + kRuns, outer.extent); ++i) {
-        Element& o = operand[i * outer.stride + j * inner.stride];
-        Element& b = buffer[i * outer.position + j * inner.position];
-        to_buffer ? b = o : o = b;
-      }
+    for (; j < inner.extent; j += kEdge) move(i, std::min(j, inner.extent - kEdge));
   }
 }
 
@@ -159,7 +139,12 @@ template <class Element, bool to_buffer>
 void move_axes(const Axis* axis, int count, Element* operand, Element* buffer) {
   if (count == 0) return move_run<Element, to_buffer>({1, 1, 1}, operand, buffer);
   if (count == 1) return move_run<Element, to_buffer>(*axis, operand, buffer);
-  if (count == 2 && axis[1].position != 1) return move_across<Element, to_buffer>(axis[0], axis[1], operand, buffer);
+  if constexpr (kLanes < Element >> 1) {
+    constexpr int64_t kEdge = kLanes<Element>;
+    if (count == 2 && axis[1].stride == 1 && axis[0].position == 1 && axis[0].extent >= kEdge &&
+        axis[1].extent >= kEdge)
+      return move_tiles<Element, to_buffer>(axis[0], axis[1], operand, buffer);
+  }
   for (int64_t i = 0; i < axis->extent; ++i)
     move_axes<Element, to_buffer>(axis + 1, count - 1, operand + i * axis->stride, buffer + i * axis->position);
 }
