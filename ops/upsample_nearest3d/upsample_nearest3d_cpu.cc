@@ -43,8 +43,8 @@ HWY_INLINE void repeated(const Bits* row, int64_t i, hn::Vec<D>& a, hn::Vec<D>& 
 
 // Rows of one plane, or the same part of each.
 template <class Bits> struct Rows {
-  const Bits* from;  // row 0 of the source
-  int64_t from_stride, sources;
+  const Bits* from;  // row `from_first` of the source
+  int64_t from_first, from_stride, sources;
   float factor;
   int64_t first, end;  // heights
   Bits* to;            // the first row
@@ -57,7 +57,7 @@ template <class Bits> struct Rows {
     int64_t row = source(first), next = source(first + 1);
     for (int64_t h = first; h < end;) {
       const bool twice = next == row;
-      const Bits* const from_row = from + row * from_stride;
+      const Bits* const from_row = from + (row - from_first) * from_stride;
       Bits* const to_row = at;
       h += twice ? 2 : 1;
       at += twice ? 2 * to_stride : to_stride;
@@ -183,17 +183,33 @@ template <class Bits> class Upsampling {
         along_channels ? UpsampleBlocks(a_.output, {.channels = a_.output.size[kChannel], .height = 1, .width = kChunk})
                        : UpsampleBlocks(a_.output, {.channels = 1, .height = kChunk, .width = kTile});
     blocks.in_parallel(upsample_elements(a_.output), [&](int64_t begin, int64_t end) {
-      Places<Bits> places;
+      Buffers buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
         if (along_channels)
           channels(block);
         else
-          rows(block, places);
+          rows(block, buffers);
       });
     });
   }
 
  private:
+  // What a thread works in.
+  struct Buffers {
+    static constexpr int64_t kCopied = kLargeBox / sizeof(Bits);
+    Places<Bits> places;
+    const Bits* part = nullptr;  // of the source, as neighbours in `copied`
+    int64_t extent[2] = {};      // of it
+    Bits copied[kCopied];
+
+    // Depths that come from one plane follow each other: it is copied once.
+    void copy(const Bits* from, int64_t height, int64_t width, const int64_t* stride) {
+      if (from == part && height == extent[0] && width == extent[1]) return;
+      part = from, extent[0] = height, extent[1] = width;
+      gather(axes_of(2, extent, stride), sizeof(Bits), from, copied);
+    }
+  };
+
   int64_t source(int axis, int64_t o) const { return upsample_source(o, a_.factor[axis], a_.input.size[axis]); }
   // The first row of the plane that a block comes from, and the first element of the block.
   const Bits* from(const UpsampleBlock& b) const {
@@ -218,19 +234,33 @@ template <class Bits> class Upsampling {
     }
   }
 
-  void rows(const UpsampleBlock& b, Places<Bits>& places) const {
-    places.set(b.first[kWidth], b.width, a_.input.size[kWidth], a_.input.stride[kWidth],
-               [&](int64_t o) { return source(kWidth, o); });
-    const int64_t first = b.first[kHeight];
-    places.fill({.from = from(b),
-                 .from_stride = a_.input.stride[kHeight],
-                 .sources = a_.input.size[kHeight],
-                 .factor = a_.factor[kHeight],
-                 .first = first,
-                 .end = first + b.height,
-                 .to = to(b),
-                 .to_stride = a_.output.stride[kHeight]},
-                a_.output.stride[kWidth]);
+  // Rows whose elements are no neighbours in memory are copied first, as many as there is room for at a time.
+  void rows(const UpsampleBlock& b, Buffers& buffers) const {
+    const int64_t* const stride = a_.input.stride;
+    const int64_t left = source(kWidth, b.first[kWidth]);
+    const int64_t width = source(kWidth, b.first[kWidth] + b.width - 1) - left + 1;
+    const bool copies = stride[kWidth] != 1 && width <= Buffers::kCopied;
+    buffers.places.set(b.first[kWidth], b.width, copies ? width : a_.input.size[kWidth], copies ? 1 : stride[kWidth],
+                       [&](int64_t o) { return source(kWidth, o) - (copies ? left : 0); });
+    const int64_t first = b.first[kHeight], end = first + b.height;
+    Rows<Bits> rows{.from = from(b),
+                    .from_first = 0,
+                    .from_stride = stride[kHeight],
+                    .sources = a_.input.size[kHeight],
+                    .factor = a_.factor[kHeight],
+                    .first = first,
+                    .end = end,
+                    .to = to(b),
+                    .to_stride = a_.output.stride[kHeight]};
+    if (!copies) return buffers.places.fill(rows, a_.output.stride[kWidth]);
+    for (rows.from = buffers.copied, rows.from_stride = width; rows.first < end; rows.first = rows.end) {
+      const int64_t top = rows.from_first = source(kHeight, rows.first);
+      for (rows.end = end; source(kHeight, rows.end - 1) - top >= Buffers::kCopied / width;) --rows.end;
+      buffers.copy(from(b) + top * stride[kHeight] + left * stride[kWidth], source(kHeight, rows.end - 1) - top + 1,
+                   width, stride + kHeight);
+      rows.to = to(b) + (rows.first - first) * rows.to_stride;
+      buffers.places.fill(rows, a_.output.stride[kWidth]);
+    }
   }
 
   const UpsampleNearest3dArgs& a_;
