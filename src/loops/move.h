@@ -135,15 +135,33 @@ void move_tiles(const Axis outer, const Axis inner, Element* __restrict operand,
   }
 }
 
+// The same of any strides: four runs at a time, whose elements are neighbours in the buffer and whose lines arrive
+// together.
+template <class Element, bool to_buffer>
+void move_across(const Axis outer, const Axis inner, Element* __restrict operand, Element* __restrict buffer) {
+  const int64_t step = outer.stride, position = outer.position;
+  int64_t i = 0;
+  for (; i + 4 <= outer.extent; i += 4) {
+    Element* o = operand + i * step;
+    Element* b = buffer + i * position;
+    for (int64_t j = 0; j < inner.extent; ++j, o += inner.stride, b += inner.position)
+      for (int64_t k = 0; k < 4; ++k) to_buffer ? b[k * position] = o[k * step] : o[k * step] = b[k * position];
+  }
+  for (; i < outer.extent; ++i) move_run<Element, to_buffer>(inner, operand + i * step, buffer + i * position);
+}
+
 template <class Element, bool to_buffer>
 void move_axes(const Axis* axis, int count, Element* operand, Element* buffer) {
   if (count == 0) return move_run<Element, to_buffer>({1, 1, 1}, operand, buffer);
   if (count == 1) return move_run<Element, to_buffer>(*axis, operand, buffer);
-  if constexpr (kLanes < Element >> 1) {
+  if (count == 2 && axis[1].position != 1) {
     constexpr int64_t kEdge = kLanes<Element>;
-    if (count == 2 && axis[1].stride == 1 && axis[0].position == 1 && axis[0].extent >= kEdge &&
-        axis[1].extent >= kEdge)
-      return move_tiles<Element, to_buffer>(axis[0], axis[1], operand, buffer);
+    const bool neighbours = axis[1].stride == 1 && axis[0].position == 1;
+    if constexpr (kEdge > 1) {
+      if (neighbours && axis[0].extent >= kEdge && axis[1].extent >= kEdge)
+        return move_tiles<Element, to_buffer>(axis[0], axis[1], operand, buffer);
+    }
+    return move_across<Element, to_buffer>(axis[0], axis[1], operand, buffer);
   }
   for (int64_t i = 0; i < axis->extent; ++i)
     move_axes<Element, to_buffer>(axis + 1, count - 1, operand + i * axis->stride, buffer + i * axis->position);
