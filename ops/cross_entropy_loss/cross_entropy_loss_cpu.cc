@@ -124,14 +124,14 @@ template <class Element> class Loss {
   // that have to be copied are copied once.
   template <int64_t kRows, class Keep> void run_group(int64_t row, int64_t height, const Keep& keep) const {
     constexpr int64_t kKept = 2;
-    HWY_ALIGN std::byte read[kKept][kTileBytes], written[kTileBytes];
+    HWY_ALIGN Element read[kKept][kRows * kTile], written[kRows * kTile];
     HWY_ALIGN double terms[kTile];
     const int64_t classes = a_.labels.classes;
     bool is_read = false;
     const auto for_each_tile = [&](const auto& body) {
       for (int64_t column = 0; column < classes; column += kTile) {
         const int64_t width = std::min(kTile, classes - column);
-        std::byte* const buffer = read[column / kTile % kKept];
+        Element* const buffer = read[column / kTile % kKept];
         body(is_read ? input_.place(row, column, width, buffer) : input_.read(row, height, column, width, buffer),
              column, width);
       }

@@ -43,8 +43,8 @@ HWY_INLINE void repeated(const Bits* row, int64_t i, hn::Vec<D>& a, hn::Vec<D>& 
 
 // Rows of one plane, or the same part of each.
 template <class Bits> struct Rows {
-  const Bits* from;  // row `from_first` of the source
-  int64_t from_first, from_stride, sources;
+  const Bits* from;  // row 0 of the source
+  int64_t from_stride, sources;
   float factor;
   int64_t first, end;  // heights
   Bits* to;            // the first row
@@ -57,7 +57,7 @@ template <class Bits> struct Rows {
     int64_t row = source(first), next = source(first + 1);
     for (int64_t h = first; h < end;) {
       const bool twice = next == row;
-      const Bits* const from_row = from + (row - from_first) * from_stride;
+      const Bits* const from_row = from + row * from_stride;
       Bits* const to_row = at;
       h += twice ? 2 : 1;
       at += twice ? 2 * to_stride : to_stride;
@@ -234,31 +234,42 @@ template <class Bits> class Upsampling {
     }
   }
 
-  // Rows whose elements are no neighbours in memory are copied first, as many as there is room for at a time.
   void rows(const UpsampleBlock& b, Buffers& buffers) const {
+    const Rows<Bits> rows{.from = from(b),
+                          .from_stride = a_.input.stride[kHeight],
+                          .sources = a_.input.size[kHeight],
+                          .factor = a_.factor[kHeight],
+                          .first = b.first[kHeight],
+                          .end = b.first[kHeight] + b.height,
+                          .to = to(b),
+                          .to_stride = a_.output.stride[kHeight]};
+    const int64_t stride = a_.input.stride[kWidth];
+    if (stride != 1) {
+      const int64_t left = source(kWidth, b.first[kWidth]);
+      const int64_t width = source(kWidth, b.first[kWidth] + b.width - 1) - left + 1;
+      if (width <= Buffers::kCopied) return copied_rows(b, rows, left, width, buffers);
+    }
+    buffers.places.set(b.first[kWidth], b.width, a_.input.size[kWidth], stride,
+                       [&](int64_t o) { return source(kWidth, o); });
+    buffers.places.fill(rows, a_.output.stride[kWidth]);
+  }
+
+  // The same of rows whose elements, `width` of them from column `left` on, are copied to be neighbours: as many rows
+  // as there is room for at a time.
+  HWY_NOINLINE void copied_rows(const UpsampleBlock& b, Rows<Bits> rows, int64_t left, int64_t width,
+                                Buffers& buffers) const {
     const int64_t* const stride = a_.input.stride;
-    const int64_t left = source(kWidth, b.first[kWidth]);
-    const int64_t width = source(kWidth, b.first[kWidth] + b.width - 1) - left + 1;
-    const bool copies = stride[kWidth] != 1 && width <= Buffers::kCopied;
-    buffers.places.set(b.first[kWidth], b.width, copies ? width : a_.input.size[kWidth], copies ? 1 : stride[kWidth],
-                       [&](int64_t o) { return source(kWidth, o) - (copies ? left : 0); });
-    const int64_t first = b.first[kHeight], end = first + b.height;
-    Rows<Bits> rows{.from = from(b),
-                    .from_first = 0,
-                    .from_stride = stride[kHeight],
-                    .sources = a_.input.size[kHeight],
-                    .factor = a_.factor[kHeight],
-                    .first = first,
-                    .end = end,
-                    .to = to(b),
-                    .to_stride = a_.output.stride[kHeight]};
-    if (!copies) return buffers.places.fill(rows, a_.output.stride[kWidth]);
-    for (rows.from = buffers.copied, rows.from_stride = width; rows.first < end; rows.first = rows.end) {
-      const int64_t top = rows.from_first = source(kHeight, rows.first);
+    const int64_t end = rows.end;
+    buffers.places.set(b.first[kWidth], b.width, width, 1, [&](int64_t o) { return source(kWidth, o) - left; });
+    for (rows.from_stride = width; rows.first < end; rows.first = rows.end) {
+      const int64_t top = source(kHeight, rows.first);
       for (rows.end = end; source(kHeight, rows.end - 1) - top >= Buffers::kCopied / width;) --rows.end;
       buffers.copy(from(b) + top * stride[kHeight] + left * stride[kWidth], source(kHeight, rows.end - 1) - top + 1,
                    width, stride + kHeight);
-      rows.to = to(b) + (rows.first - first) * rows.to_stride;
+      // Where row 0 would be, which is not copied: the loops have no register left for the number of the first one.
+      rows.from = reinterpret_cast<const Bits*>(reinterpret_cast<uintptr_t>(buffers.copied) -
+                                                static_cast<uintptr_t>(top * width) * sizeof(Bits));
+      rows.to = to(b) + (rows.first - b.first[kHeight]) * rows.to_stride;
       buffers.places.fill(rows, a_.output.stride[kWidth]);
     }
   }
