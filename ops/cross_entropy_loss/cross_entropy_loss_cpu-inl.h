@@ -16,6 +16,7 @@
 #include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
 #include "src/loops/boxes.h"
 #include "src/loops/convert_cpu-inl.h"
+#include "src/loops/move.h"
 #include "src/loops/reduce_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -78,16 +79,18 @@ template <class Element> struct Tile {
   Element* operator[](int64_t row) const { return rows + row * pitch; }
 };
 
-inline constexpr int64_t kTileBytes = kTile * kCacheLine;  // a tile of as many rows as a cache line has elements
+inline constexpr int64_t kColumnBytes = 4 * kCacheLine;  // of a column that are read at a time where rows lie across
+inline constexpr int64_t kTileBytes = kTile * kColumnBytes;  // a tile of as many rows
 
 template <class Element> struct Matrix {
   Element* data;
   CrossEntropyMatrixStrides stride;
 
-  // How many rows to take at a time: where neighbours in memory lie along a column, as many as a line has.
+  // How many rows to take at a time: more than one where neighbours in memory lie along a column.
+  static constexpr int64_t kMostRows = kColumnBytes / static_cast<int64_t>(sizeof(Element));
   int64_t group() const {
     const bool across = stride.column != 1 && detail::magnitude(stride.row) < detail::magnitude(stride.column);
-    return across ? kCacheLine / static_cast<int64_t>(sizeof(Element)) : 1;
+    return across ? kMostRows : 1;
   }
   bool direct() const { return stride.column == 1; }
   bool packed(int64_t columns) const { return direct() && stride.row == columns; }

@@ -109,7 +109,7 @@ template <class Element> class Loss {
   }
 
  private:
-  static constexpr int64_t kMostRows = kCacheLine / static_cast<int64_t>(sizeof(Element));
+  static constexpr int64_t kMostRows = Matrix<Element>::kMostRows;
 
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
   void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
@@ -120,16 +120,22 @@ template <class Element> class Loss {
     run_inputs<float>(f, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
   }
 
-  // Rows [row, row + height), tile by tile; height is at most kRows.
+  // Rows [row, row + height), tile by tile; height is at most kRows.  Where a row has no more than kKept tiles, those
+  // that have to be copied are copied once.
   template <int64_t kRows, class Keep> void run_group(int64_t row, int64_t height, const Keep& keep) const {
-    HWY_ALIGN std::byte read[kTileBytes], written[kTileBytes];
+    constexpr int64_t kKept = 2;
+    HWY_ALIGN Element read[kKept][kRows * kTile], written[kRows * kTile];
     HWY_ALIGN double terms[kTile];
     const int64_t classes = a_.labels.classes;
+    bool is_read = false;
     const auto for_each_tile = [&](const auto& body) {
       for (int64_t column = 0; column < classes; column += kTile) {
         const int64_t width = std::min(kTile, classes - column);
-        body(input_.read(row, height, column, width, read), column, width);
+        Element* const buffer = read[column / kTile % kKept];
+        body(is_read ? input_.place(row, column, width, buffer) : input_.read(row, height, column, width, buffer),
+             column, width);
       }
+      is_read = classes <= kKept * kTile;
     };
     Scores scores[kRows];
     for_each_tile([&](const Tile<Element>& tile, int64_t, int64_t width) {

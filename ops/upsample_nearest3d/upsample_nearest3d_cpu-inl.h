@@ -7,6 +7,7 @@
 
 #include "ops/upsample_nearest3d/upsample_nearest3d_kernels.h"
 #include "src/loops/boxes.h"
+#include "src/loops/move.h"
 #include "src/loops/parallel.h"
 
 namespace descend {

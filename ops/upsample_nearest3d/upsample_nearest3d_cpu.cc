@@ -183,17 +183,33 @@ template <class Bits> class Upsampling {
         along_channels ? UpsampleBlocks(a_.output, {.channels = a_.output.size[kChannel], .height = 1, .width = kChunk})
                        : UpsampleBlocks(a_.output, {.channels = 1, .height = kChunk, .width = kTile});
     blocks.in_parallel(upsample_elements(a_.output), [&](int64_t begin, int64_t end) {
-      Places<Bits> places;
+      Buffers buffers;
       blocks.for_each(begin, end, [&](const UpsampleBlock& block) {
         if (along_channels)
           channels(block);
         else
-          rows(block, places);
+          rows(block, buffers);
       });
     });
   }
 
  private:
+  // What a thread works in.
+  struct Buffers {
+    static constexpr int64_t kCopied = kLargeBox / sizeof(Bits);
+    Places<Bits> places;
+    const Bits* part = nullptr;  // of the source, as neighbours in `copied`
+    int64_t extent[2] = {};      // of it
+    Bits copied[kCopied];
+
+    // Depths that come from one plane follow each other: it is copied once.
+    void copy(const Bits* from, int64_t height, int64_t width, const int64_t* stride) {
+      if (from == part && height == extent[0] && width == extent[1]) return;
+      part = from, extent[0] = height, extent[1] = width;
+      gather(axes_of(2, extent, stride), sizeof(Bits), from, copied);
+    }
+  };
+
   int64_t source(int axis, int64_t o) const { return upsample_source(o, a_.factor[axis], a_.input.size[axis]); }
   // The first row of the plane that a block comes from, and the first element of the block.
   const Bits* from(const UpsampleBlock& b) const {
@@ -218,19 +234,44 @@ template <class Bits> class Upsampling {
     }
   }
 
-  void rows(const UpsampleBlock& b, Places<Bits>& places) const {
-    places.set(b.first[kWidth], b.width, a_.input.size[kWidth], a_.input.stride[kWidth],
-               [&](int64_t o) { return source(kWidth, o); });
-    const int64_t first = b.first[kHeight];
-    places.fill({.from = from(b),
-                 .from_stride = a_.input.stride[kHeight],
-                 .sources = a_.input.size[kHeight],
-                 .factor = a_.factor[kHeight],
-                 .first = first,
-                 .end = first + b.height,
-                 .to = to(b),
-                 .to_stride = a_.output.stride[kHeight]},
-                a_.output.stride[kWidth]);
+  void rows(const UpsampleBlock& b, Buffers& buffers) const {
+    const Rows<Bits> rows{.from = from(b),
+                          .from_stride = a_.input.stride[kHeight],
+                          .sources = a_.input.size[kHeight],
+                          .factor = a_.factor[kHeight],
+                          .first = b.first[kHeight],
+                          .end = b.first[kHeight] + b.height,
+                          .to = to(b),
+                          .to_stride = a_.output.stride[kHeight]};
+    const int64_t stride = a_.input.stride[kWidth];
+    if (stride != 1) {
+      const int64_t left = source(kWidth, b.first[kWidth]);
+      const int64_t width = source(kWidth, b.first[kWidth] + b.width - 1) - left + 1;
+      if (width <= Buffers::kCopied) return copied_rows(b, rows, left, width, buffers);
+    }
+    buffers.places.set(b.first[kWidth], b.width, a_.input.size[kWidth], stride,
+                       [&](int64_t o) { return source(kWidth, o); });
+    buffers.places.fill(rows, a_.output.stride[kWidth]);
+  }
+
+  // The same of rows whose elements, `width` of them from column `left` on, are copied to be neighbours: as many rows
+  // as there is room for at a time.
+  HWY_NOINLINE void copied_rows(const UpsampleBlock& b, Rows<Bits> rows, int64_t left, int64_t width,
+                                Buffers& buffers) const {
+    const int64_t* const stride = a_.input.stride;
+    const int64_t end = rows.end;
+    buffers.places.set(b.first[kWidth], b.width, width, 1, [&](int64_t o) { return source(kWidth, o) - left; });
+    for (rows.from_stride = width; rows.first < end; rows.first = rows.end) {
+      const int64_t top = source(kHeight, rows.first);
+      for (rows.end = end; source(kHeight, rows.end - 1) - top >= Buffers::kCopied / width;) --rows.end;
+      buffers.copy(from(b) + top * stride[kHeight] + left * stride[kWidth], source(kHeight, rows.end - 1) - top + 1,
+                   width, stride + kHeight);
+      // Where row 0 would be, which is not copied: the loops have no register left for the number of the first one.
+      rows.from = reinterpret_cast<const Bits*>(reinterpret_cast<uintptr_t>(buffers.copied) -
+                                                static_cast<uintptr_t>(top * width) * sizeof(Bits));
+      rows.to = to(b) + (rows.first - b.first[kHeight]) * rows.to_stride;
+      buffers.places.fill(rows, a_.output.stride[kWidth]);
+    }
   }
 
   const UpsampleNearest3dArgs& a_;

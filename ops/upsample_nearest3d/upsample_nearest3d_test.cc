@@ -38,6 +38,18 @@ TEST_F(UpsampleNearest3dOperators, values_agree_for_all_layouts) {
         for (Layout out : output_layouts()) check_forward(kFloatsAndDouble[next++ % 4], c, format, in, out);
 }
 
+TEST_F(UpsampleNearest3dOperators, planes_larger_than_what_is_copied_at_a_time) {
+  const std::vector<double> values = random_values(1009, 7);
+  const Case cases[] = {{{1, 1, 1, 200, 100}, {3, 300, 150}},  // copied in several parts
+                        {{1, 1, 2, 90, 70}, {4, 180, 140}},
+                        {{1, 1, 1, 2, 2}, {20, 40, 60}}};  // an element's box is too large to be copied
+  for (DataType dtype : kFloatsAndDouble)
+    for (const Case& c : cases) {
+      check_backward(dtype, c, {ACL_FORMAT_NCDHW, ACL_FORMAT_NCDHW, Layout::kContiguous, Layout::kTransposed}, values);
+      check_forward(dtype, c, ACL_FORMAT_NCDHW, Layout::kTransposed, Layout::kContiguous);
+    }
+}
+
 TEST_F(UpsampleNearest3dOperators, lengths_around_vectors_and_tiles) {
   const std::vector<double> values = random_values(1009, 3);
   size_t next = 0;

@@ -35,6 +35,7 @@
 #include "src/backends/cpu/parallel.h"
 #include "src/loops/boxes.h"
 #include "src/loops/convert_cpu-inl.h"
+#include "src/loops/move.h"
 #include "src/loops/runs.h"
 #include "src/tensor/iteration.h"
 
@@ -144,11 +145,12 @@ void elementwise_in_registers(const Iteration<N>& points, void* const* data, con
   parallel_for(n, kChunk, run_rows);
 }
 
-// Everything else: box by box, each operand as contiguous T, in place where it is stored so and in a buffer otherwise.
-template <class T, int N> class BoxLoop {
+// Everything else: box by box, each operand as contiguous Elements, in place where it is stored so and in a buffer
+// otherwise.  Element is what all operands are in memory, or T.
+template <class T, class Element, int N> class BoxLoop {
  public:
   BoxLoop(const Iteration<N>& points, void* const* data, DataType rounded)
-      : points_(points), data_(data), boxes_(cut(points)), store_(storer<T>(points.dtype[0])) {
+      : points_(points), data_(data), boxes_(cut(points, kMost)), store_(storer<T>(points.dtype[0])) {
     for (int k = 0; k < N; ++k) {
       size_[k] = static_cast<int64_t>(size_of(points.dtype[k]));
       load_[k] = loader<T>(points.dtype[k]);
@@ -159,44 +161,86 @@ template <class T, int N> class BoxLoop {
   int64_t count() const { return boxes_.count; }
 
   template <class F> void operator()(const F& f, int64_t begin, int64_t end) const {
-    HWY_ALIGN T tile[N][kLargeBox];
-    HWY_ALIGN std::byte raw[kLargeBox * sizeof(complex128)];
-    Axes axes[N];
+    HWY_ALIGN Element tile[N][kMost];
+    HWY_ALIGN std::byte raw[kConverts ? kMost * sizeof(complex128) : 1];
     for (Box box(boxes_, points_, begin); begin < end; ++begin, box.next(boxes_, points_)) {
       if (box.points == 0) continue;
-      Run<T, N> run;
+      const int row = row_dimension(box);
+      const int64_t rows = row < 0 ? 1 : box.extent[row], width = box.points / rows;
+      Axes axes[N];
+      Run<Element, N> run;
+      bool direct[N];
+      int64_t pitch[N];
       std::byte* at[N];
       for (int k = 0; k < N; ++k) {
         int64_t offset = 0;
         for (int i = 0; i < boxes_.rank; ++i) offset += box.first[i] * points_.stride[k][i];
         at[k] = static_cast<std::byte*>(data_[k]) + offset * size_[k];
         axes[k] = axes_of(boxes_.rank, box.extent, points_.stride[k]);
-        const bool direct = axes[k].contiguous() && points_.dtype[k] == dtype_of<T> && (k > 0 || round_ == nullptr);
-        run.address[k] = direct ? reinterpret_cast<T*>(at[k]) : tile[k];
-        run.advance[k] = k > 0 && axes[k].constant() && !direct ? 0 : -1;
-        if (k > 0 && !direct) load_box(k, axes[k], at[k], box.points, raw, tile[k]);
+        direct[k] = in_place(k) && (row < 0 ? axes[k].contiguous() : has_rows(k));
+        const bool constant = k > 0 && axes[k].constant() && !direct[k];
+        run.address[k] = direct[k] ? reinterpret_cast<Element*>(at[k]) : tile[k];
+        run.advance[k] = constant ? 0 : -1;
+        pitch[k] = constant ? 0 : direct[k] && row >= 0 ? points_.stride[k][row] : width;
+        if (k > 0 && !direct[k]) load_box(k, axes[k], at[k], box.points, raw, tile[k]);
       }
-      run_contiguous<T>(f, run, 0, box.points);
-      if (run.address[0] == tile[0]) store_box(axes[0], tile[0], box.points, raw, at[0]);
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int k = 1; k < N; ++k)
+          if (direct[k] && i + 1 < rows) prefetch_run(run.address[k] + pitch[k], width);
+        run_contiguous<T>(f, run, 0, width);
+        for (int k = 0; k < N; ++k) run.address[k] += pitch[k];
+      }
+      if (!direct[0]) store_box(axes[0], tile[0], box.points, raw, at[0]);
     }
   }
 
  private:
-  void load_box(int k, const Axes& axes, const std::byte* at, int64_t n, std::byte* raw, T* tile) const {
-    if (axes.contiguous()) return load_[k](at, n, tile);
-    if (axes.constant()) {
-      load_[k](at, 1, tile);
-      return void(std::fill_n(tile + 1, 2 * hn::MaxLanes(hn::ScalableTag<T>()) - 1, tile[0]));
+  static constexpr int64_t kMost = kLargeBox / sizeof(Element);  // points of a box
+  static constexpr bool kConverts = std::is_same_v<T, Element>;  // operands that are something else
+
+  bool in_place(int k) const { return points_.dtype[k] == dtype_of<Element> && (k > 0 || round_ == nullptr); }
+  bool has_rows(int k) const { return points_.stride[k][boxes_.rank - 1] == 1; }
+
+  // The dimension that a box has rows along, if it is best taken row by row: some operand can be used in place then.
+  // Otherwise -1.
+  int row_dimension(const Box& box) const {
+    constexpr int64_t kShortest = 32;
+    const int last = boxes_.rank - 1;
+    if (last < 1 || box.extent[last] < kShortest) return -1;
+    int row = -1;
+    for (int i = 0; i < last; ++i) {
+      if (box.extent[i] == 1) continue;
+      if (row >= 0) return -1;
+      row = i;
     }
-    if (points_.dtype[k] == dtype_of<T>) return gather(axes, sizeof(T), at, tile);
-    gather(axes, size_[k], at, raw);
-    load_[k](raw, n, tile);
+    for (int k = 0; row >= 0 && k < N; ++k)
+      if (in_place(k) && has_rows(k) && points_.stride[k][row] != box.extent[last]) return row;
+    return -1;
   }
-  void store_box(const Axes& axes, T* tile, int64_t n, std::byte* raw, std::byte* at) const {
-    if (round_ != nullptr) round_(tile, n);
-    if (axes.contiguous()) return store_(tile, n, at);
-    store_(tile, n, raw);
-    scatter(axes, size_[0], raw, at);
+
+  void load_box(int k, const Axes& axes, const std::byte* at, int64_t n, std::byte* raw, Element* tile) const {
+    if (axes.constant()) n = 1;
+    if (points_.dtype[k] == dtype_of<Element>) {
+      n == 1 ? void(std::memcpy(tile, at, sizeof(Element))) : gather(axes, sizeof(Element), at, tile);
+    } else if constexpr (kConverts) {
+      if (n > 1 && !axes.contiguous()) {
+        gather(axes, size_[k], at, raw);
+        at = raw;
+      }
+      load_[k](at, n, tile);
+    }
+    if (n == 1) std::fill_n(tile + 1, 2 * hn::MaxLanes(hn::ScalableTag<T>()) - 1, tile[0]);
+  }
+  void store_box(const Axes& axes, Element* tile, int64_t n, std::byte* raw, std::byte* at) const {
+    if constexpr (kConverts) {
+      if (round_ != nullptr) round_(tile, n);
+      if (axes.contiguous()) return store_(tile, n, at);
+      if (points_.dtype[0] != dtype_of<T>) {
+        store_(tile, n, raw);
+        return scatter(axes, size_[0], raw, at);
+      }
+    }
+    scatter(axes, sizeof(Element), tile, at);
   }
 
   const Iteration<N>& points_;
@@ -207,27 +251,35 @@ template <class T, int N> class BoxLoop {
   StoreRun<T> store_;
   RoundRun<T> round_ = nullptr;
 };
+template <class T, class Element, int N, class F>
+void elementwise_in_boxes(const Iteration<N>& points, void* const* data, DataType rounded, const F& f) {
+  const BoxLoop<T, Element, N> loop(points, data, rounded);
+  const int64_t boxes = std::max<int64_t>(1, kChunk / std::max<int64_t>(1, points.points() / loop.count()));
+  if (loop.count() <= boxes) return loop(f, 0, loop.count());
+  parallel_for(loop.count(), boxes, [&](int64_t begin, int64_t end) { loop(f, begin, end); });
+}
 
 template <class T, int N, class F>
 void elementwise(const Iteration<N>& points, void* const* data, DataType rounded, const F& f) {
   static_assert(N >= 2 && N <= 5);
   if (points.rank == 1 && points.extent[0] == 0) return;
   const int last = points.rank - 1;
-  bool in_registers = points.rank <= 1 || points.extent[last] >= kTile;
-  for (int k = 0; in_registers && k < N; ++k) {
+  bool one_dtype = true, in_registers = points.rank <= 1 || points.extent[last] >= kTile;
+  for (int k = 0; k < N; ++k) {
     const int64_t step = last >= 0 ? points.stride[k][last] : 1;
-    in_registers = points.dtype[k] == rounded && (step == 1 || (step == 0 && k > 0));
+    one_dtype &= points.dtype[k] == rounded;
+    in_registers &= step == 1 || (step == 0 && k > 0);
   }
-  if (in_registers) {
-    const bool done = visit(Dtypes<float, float16, bfloat16, double>{}, rounded, [&]<class Element> {
-      if constexpr (kInRegisters<T, Element>) elementwise_in_registers<T, Element>(points, data, f);
+  bool done = false;
+  if (one_dtype)
+    visit(Dtypes<float, float16, bfloat16, double>{}, rounded, [&]<class Element> {
+      if constexpr (kInRegisters<T, Element>) {
+        in_registers ? elementwise_in_registers<T, Element>(points, data, f)
+                     : elementwise_in_boxes<T, Element>(points, data, rounded, f);
+        done = true;
+      }
     });
-    if (done && (std::is_same_v<T, float> ? rounded != DataType::kDouble : rounded == DataType::kDouble)) return;
-  }
-  const BoxLoop<T, N> loop(points, data, rounded);
-  const int64_t boxes = std::max<int64_t>(1, kChunk / std::max<int64_t>(1, points.points() / loop.count()));
-  if (loop.count() <= boxes) return loop(f, 0, loop.count());
-  parallel_for(loop.count(), boxes, [&](int64_t begin, int64_t end) { loop(f, begin, end); });
+  if (!done) elementwise_in_boxes<T, T>(points, data, rounded, f);
 }
 
 }  // namespace HWY_NAMESPACE
