@@ -7,7 +7,7 @@
 #include <bit>
 
 #include "ops/nll_loss/nll_loss_cuda.cuh"
-#include "src/loops/boxes.h"
+#include "src/loops/bytes.h"
 
 namespace descend::cuda {
 namespace {

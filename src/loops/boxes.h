@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "src/loops/move.h"
+#include "src/loops/bytes.h"
 #include "src/tensor/iteration.h"
 
 namespace descend {

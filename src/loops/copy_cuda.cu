@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine's copy kernel on NVIDIA GPUs.
-#include "src/loops/boxes.h"
+#include "src/loops/bytes.h"
 #include "src/loops/copy_kernels.h"
 #include "src/loops/launch.cuh"
 

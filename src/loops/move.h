@@ -7,11 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "src/loops/bytes.h"
 #include "src/tensor/iteration.h"
 
 namespace descend {
-
-inline constexpr int64_t kCacheLine = 64;  // bytes
 
 // Asks for the lines of n elements.
 template <class Element> inline void prefetch_run(const Element* from, int64_t n) {
@@ -167,10 +166,6 @@ void move_axes(const Axis* axis, int count, Element* operand, Element* buffer) {
     move_axes<Element, to_buffer>(axis + 1, count - 1, operand + i * axis->stride, buffer + i * axis->position);
 }
 
-// Elements are moved as what they are in size only; no two types of one size need code of their own.
-struct Bytes16 {
-  uint64_t half[2];
-};
 template <bool to_buffer> void move_elements(const Axes& axes, size_t element_size, void* operand, void* buffer) {
   const auto move = [&]<class Element>(Element* o, Element* b) {
     move_axes<Element, to_buffer>(axes.axis, axes.count, o, b);
