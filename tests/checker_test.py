@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The checker and the trace, on programs: each finding is reported where it should be, and nowhere else."""
+import itertools
 import json
 import pathlib
 import re
@@ -99,6 +100,18 @@ class Programs(Built):
             with self.subTest(what):
                 _, found = self.check(program, arguments=[what])
                 self.assertEqual([each["id"] for each in found], expected, found)
+
+    def test_results_that_are_not_finite_are_seen_in_every_dtype_and_layout(self):
+        program = self.build(PROGRAMS / "results.c")
+        names = re.findall(r"(?m)^  ACL_(FLOAT|FLOAT16|BF16|DOUBLE|COMPLEX\d+) = (\d+),$",
+                           (prefix() / "include/acl/acl_base.h").read_text())
+        self.assertEqual(len(names), 7)
+        for (name, number), step in itertools.product(names, "12"):
+            with self.subTest(name, step=step):
+                self.assertEqual(self.check(program, arguments=[number, step, "1"]), (0, []))
+                _, found = self.check(program, arguments=[number, step, "3e38"])
+                self.assertEqual([each["id"] for each in found], ["DSC-403"], found)
+                self.assertRegex(found[0]["text"], rf"^{name}\[3\].* has (inf|a NaN or an infinity) at \[2\]")
 
     def test_copies_past_the_end_and_memory_freed_twice_are_told_although_they_are_refused(self):
         status, found = self.check(self.build(PROGRAMS / "bounds.c"))

@@ -4,6 +4,7 @@
 #include <map>
 #include <new>
 
+#include "src/base/exponent.h"
 #include "src/base/leaf_mutex.h"
 #include "src/base/text.h"
 #include "src/check/blocks.h"
@@ -76,7 +77,7 @@ void FarWatch::look(Launch& launch, bool after) {
     const Use& use = run_.uses[i];
     const Advice::Classes* const classes = run_.classes_of(use);
     const bool now = after ? use.written : classes != nullptr || (use.read && is_written_over(use));
-    if (!now || (classes == nullptr && !is_floating(use.view.dtype))) continue;
+    if (!now || (classes == nullptr && !Inexacts::contains(use.view.dtype))) continue;
     aclTensor once = use.view;  // of elements that are repeated, one
     for (size_t k = 0; k < once.shape.size(); ++k)
       if (once.strides[k] == 0 && once.shape[k] > 1) once.shape[k] = 1;

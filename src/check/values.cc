@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "src/backends/cpu/parallel.h"
+#include "src/base/exponent.h"
 #include "src/base/text.h"
 #include "src/check/shadow.h"
 
@@ -15,47 +16,37 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
-// Infinities and NaN have an exponent of all ones: one more is carried into the sign.  Of all elements in a word at
-// once, whose carries do not reach the next.
-template <class Bits, Bits infinity, class Word> Word carried(const std::byte* from) {
+// To an exponent of all ones one more is carried into the sign.  Of all elements in a word at once, whose carries do
+// not reach the next.
+template <class Exponent, class Word> Word carried(const std::byte* from) {
+  using Bits = typename Exponent::Bits;
   constexpr Word kEach = static_cast<Word>(~Word{0}) / std::numeric_limits<Bits>::max();  // a 1 in every element
-  constexpr Word kExponents = kEach * infinity, kOnes = kEach * (infinity & -infinity);
+  constexpr Word kExponents = kEach * Exponent::kOnes, kOnes = kEach * (Exponent::kOnes & -Exponent::kOnes);
   constexpr Word kSigns = kEach * (std::numeric_limits<Bits>::max() / 2 + 1);
   Word word;
   std::memcpy(&word, from, sizeof word);
   return static_cast<Word>(((word & kExponents) + kOnes) & kSigns);
 }
-template <class Bits, Bits infinity> bool any_not_finite(const Stretch& part) {
+template <class Exponent> bool any_not_finite(const Stretch& part) {
+  using Bits = typename Exponent::Bits;
   uint64_t seen = 0;
   const auto* from = reinterpret_cast<const std::byte*>(part.begin);
   if (part.run == sizeof(Bits)) {
-    for (int64_t i = 0; i < part.count; ++i) seen |= carried<Bits, infinity, Bits>(from + i * part.step);
+    for (int64_t i = 0; i < part.count; ++i) seen |= carried<Exponent, Bits>(from + i * part.step);
     return seen != 0;
   }
   for (int64_t i = 0; i < part.count && seen == 0; ++i, from += part.step) {
     int64_t at = 0;
-    for (; at + 8 <= part.run; at += 8) seen |= carried<Bits, infinity, uint64_t>(from + at);
-    for (; at < part.run; at += sizeof(Bits)) seen |= carried<Bits, infinity, Bits>(from + at);
+    for (; at + 8 <= part.run; at += 8) seen |= carried<Exponent, uint64_t>(from + at);
+    for (; at < part.run; at += sizeof(Bits)) seen |= carried<Exponent, Bits>(from + at);
   }
   return seen != 0;
 }
 
 bool any_not_finite(DataType dtype, const Stretch& part) {
-  switch (dtype) {
-    case DataType::kFloat:
-    case DataType::kComplex64:
-      return any_not_finite<uint32_t, 0x7f800000u>(part);
-    case DataType::kFloat16:
-    case DataType::kComplex32:
-      return any_not_finite<uint16_t, 0x7c00u>(part);
-    case DataType::kBfloat16:
-      return any_not_finite<uint16_t, 0x7f80u>(part);
-    case DataType::kDouble:
-    case DataType::kComplex128:
-      return any_not_finite<uint64_t, 0x7ff0000000000000u>(part);
-    default:
-      return false;
-  }
+  bool any = false;
+  visit(Inexacts{}, dtype, [&]<class T> { any = any_not_finite<Exponent<T>>(part); });
+  return any;
 }
 bool is_not_finite(DataType dtype, const std::byte* element) {
   const auto item = static_cast<int64_t>(size_of(dtype));

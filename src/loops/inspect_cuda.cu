@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The engine's look at values on NVIDIA GPUs.
+#include "src/base/exponent.h"
 #include "src/loops/elements.cuh"
 #include "src/loops/inspect_kernels.h"
 #include "src/loops/launch.cuh"
@@ -11,10 +12,15 @@ struct Seen {
   bool not_finite = false, has_class = false, has_other = false;
 };
 
-// Infinities and NaN have an exponent of all ones.
-template <class Bits, Bits infinity> struct LookForNotFinite {
-  using Element = Bits;
-  __device__ void operator()(Bits x, Seen& seen) const { seen.not_finite |= (x & infinity) == infinity; }
+// Of a T, which is one number or a complex one's two.
+template <class T> struct LookForNotFinite {
+  using Bits = typename Exponent<T>::Bits;
+  struct Element {
+    Bits part[sizeof(T) / sizeof(Bits)];
+  };
+  __device__ void operator()(const Element& x, Seen& seen) const {
+    for (const Bits bits : x.part) seen.not_finite |= (bits & Exponent<T>::kOnes) == Exponent<T>::kOnes;
+  }
 };
 template <class Integer> struct LookForClasses {
   using Element = Integer;
@@ -68,22 +74,13 @@ Status inspect_with(const Look& look, const InspectArgs& a, void* const* data, c
 
 Status inspect(const InspectArgs& a, void* const* data, Launch& launch) {
   const CudaLaunch on = cuda_launch(launch);
-  switch (a.points.dtype[0]) {
-    case DataType::kFloat:
-      return inspect_with(LookForNotFinite<uint32_t, 0x7f800000u>{}, a, data, on);
-    case DataType::kFloat16:
-      return inspect_with(LookForNotFinite<uint16_t, 0x7c00u>{}, a, data, on);
-    case DataType::kBfloat16:
-      return inspect_with(LookForNotFinite<uint16_t, 0x7f80u>{}, a, data, on);
-    case DataType::kDouble:
-      return inspect_with(LookForNotFinite<uint64_t, 0x7ff0000000000000u>{}, a, data, on);
-    case DataType::kInt32:
-      return inspect_with(LookForClasses<int32_t>{a.classes, a.ignored}, a, data, on);
-    case DataType::kUint8:
-      return inspect_with(LookForClasses<uint8_t>{a.classes, a.ignored}, a, data, on);
-    default:
-      return inspect_with(LookForClasses<int64_t>{a.classes, a.ignored}, a, data, on);
-  }
+  Status done;
+  const auto look_for = [&](const auto& look) { done = inspect_with(look, a, data, on); };
+  visit(Inexacts{}, a.points.dtype[0], [&]<class T> { look_for(LookForNotFinite<T>{}); }) ||
+      visit(Dtypes<int64_t, int32_t, uint8_t>{}, a.points.dtype[0], [&]<class T> {
+        look_for(LookForClasses<T>{a.classes, a.ignored});
+      });
+  return done;
 }
 [[maybe_unused]] const bool registered = cuda_kernels().add(kInspect, inspect);
 

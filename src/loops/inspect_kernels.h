@@ -7,7 +7,7 @@
 namespace descend {
 
 struct InspectArgs {
-  Iteration<1> points;       // of a floating dtype, or of class numbers: INT64, INT32, UINT8
+  Iteration<1> points;       // of a dtype in Inexacts, or of class numbers: INT64, INT32, UINT8
   int64_t classes, ignored;  // a class is in [0, classes)
 };
 // What there is among them: a 1 where such an element was seen.  Nothing is ever set to 0.
