@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The cross entropy on NVIDIA GPUs, with the additions and formulas of cross_entropy_loss_cpu.cc.
 //
-// The rows' losses are added block by block, in an order that the number of rows decides: a block of threads has the
-// rows of one such block.  Rows of up to a tile are taken by half warps, 32 of them a warp, so that what a row costs by
-// itself is computed for 32 rows at once.  Longer rows: cross_entropy_loss_long_rows_cuda.cuh.
+// The rows' losses are added block by block, in an order that the number of rows decides.  Rows of up to a tile: a warp
+// has the rows of one such block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once.
+// Longer rows: cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -16,41 +16,59 @@ template <class Element> __global__ void only_total(const __grid_constant__ Loss
 // anyhow.
 enum class Layout { kFull, kTogether, kAnyhow };
 
+// Of a row of at most kTile classes; out of the way of what is done for every row.
+template <int V, class Element>
+__device__ __noinline__ double distance_of_row(const Loss<Element>& l, int64_t row, float most) {
+  return sum_distances<V>(0, static_cast<int>(l.a.labels.classes), TileGroup<V>{},
+                          TileScores<Element, false>{l.at(row, 0), l.a.input.column}, most, l.labels);
+}
+
+// A block of threads has so many blocks of rows, a warp each.  The few warps there are of all rows are on the card at
+// once and have many registers: with twice as many of half as many registers 1048576 rows of 128 FLOAT16 took 297 us
+// instead of 277.
+constexpr int kWarps = 8, kShortThreads = kWarps * 32;
+
 // Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread.
 template <class Element, int V, Layout layout, int kPer>
-__global__ void __launch_bounds__(kThreads, 4) short_rows(const __grid_constant__ Loss<Element> l) {
+__global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_constant__ Loss<Element> l) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kAtOnce = 32 / TileGroup<V>::kSize;
   constexpr bool together = layout != Layout::kAnyhow;
-  __shared__ RowLoss of_row[kThreads];
-  __shared__ __align__(8) unsigned char kept[kThreads * sizeof(Scores)];  // by row, until all of the warp's are there
-  const int64_t begin = blockIdx.x * l.per_block;
+  using Piece = Columns<Element, V>;
+  __shared__ double of_row[2][2][kWarps][33];  // losses and zlosses; of two batches of rows, in turn
+  __shared__ __align__(8) unsigned char kept[kWarps][32 * sizeof(Scores)];  // by row, until the warp's are all there
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int64_t begin = (blockIdx.x * kWarps + warp) * l.per_block;
   const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes);
   const TileGroup<V> group;
-  const int lane = static_cast<int>(threadIdx.x % 32), which = lane / TileGroup<V>::kSize;  // of the rows at once
-  const int warp_first = static_cast<int>(threadIdx.x) - lane;
-  Scores* const scores_of = reinterpret_cast<Scores*>(kept) + warp_first;
+  const int which = lane / TileGroup<V>::kSize;  // of the rows at once
+  Scores* const scores_of = reinterpret_cast<Scores*>(kept[warp]);
   const auto is_there = [&](int i) { return layout == Layout::kFull || group.rank * V + kColumns * i < classes; };
-  const auto load = [&](int64_t row, Columns<Element, V>(&x)[kPer]) {
+  const auto load = [&](int64_t row, Piece(&x)[kPer]) {
     const TileScores<Element, together> from_mine{l.at(row, group.rank * V), l.a.input.column};
 #pragma unroll
     for (int i = 0; i < kPer; ++i)
       if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
   };
-  CompensatedSum loss_sum, zloss_sum;
-  for (int64_t batch = begin; batch < end; batch += blockDim.x) {
-    const int64_t first = batch + warp_first;  // the warp's 32 rows
+  const int list = lane % 2, adds_for = lane / 2;  // what a thread of the first warp adds
+  CompensatedSum sum;
+  int turn = 0;
+  for (int64_t batch = 0; batch < l.per_block; batch += 32, turn ^= 1) {
+    const int64_t first = begin + batch;
     const int rows = static_cast<int>(end - first < 0 ? 0 : end - first < 32 ? end - first : 32);
     for (int some = 0; some < rows; some += kAtOnce) {
       const int64_t row = first + (some + which < rows ? some + which : some);
-      Columns<Element, V> x[kPer];
+      Piece x[kPer];
       load(row, x);
       Scores scores;
+      Piece most;
+#pragma unroll
+      for (Element& each : most.at) each = narrow<Element>(scores.most);
 #pragma unroll
       for (int i = 0; i < kPer; ++i)
+        if (is_there(i)) keep_larger(most.at, x[i].at);
 #pragma unroll
-        for (int j = 0; j < V; ++j)
-          if (is_there(i)) scores.most = std::fmax(scores.most, widen<float>(x[i].at[j]));
+      for (const Element each : most.at) scores.most = std::fmax(scores.most, widen<float>(each));
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
         scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, step));
@@ -61,35 +79,34 @@ __global__ void __launch_bounds__(kThreads, 4) short_rows(const __grid_constant_
         if (!is_there(i)) continue;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-          float sum = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, scores.times);
-          if (is_there(i + 1)) sum += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, scores.times);
-          column[j] += static_cast<double>(sum);
+          float two = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, scores.times);
+          if (is_there(i + 1)) two += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, scores.times);
+          column[j] += static_cast<double>(two);
         }
       }
       scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
         scores.times += __shfl_xor_sync(~0u, scores.times, step);
-      if (l.a.smoothing != 0)
-        scores.distance = sum_distances<V>(
-            0, classes, group, TileScores<Element, false>{l.at(row, 0), l.a.input.column}, scores.most, l.labels);
+      if (l.a.smoothing != 0) scores.distance = distance_of_row<V>(l, row, scores.most);
       if (group.rank == 0) scores_of[some + which] = scores;  // at most 32: a row that is not there is another's copy
     }
     __syncwarp();
     LogProb f{};
-    of_row[threadIdx.x] = {0, 0};
     if (lane < rows) {
       const Scores scores = scores_of[lane];
       const double log_sum = scores.log_sum();
       f = scores.log_prob(log_sum);
-      of_row[threadIdx.x] = l.finish(first + lane, l.label_of(first + lane), scores, log_sum);
+      const RowLoss done = l.finish(first + lane, l.label_of(first + lane), scores, log_sum);
+      of_row[turn][0][warp][lane] = done.loss;
+      of_row[turn][1][warp][lane] = done.zloss;
     }
     __syncwarp();  // labels' scores are read before they are written over
     for (int some = 0; some < rows; some += kAtOnce) {
       const LogProb g{__shfl_sync(~0u, f.high, some + which), __shfl_sync(~0u, f.low, some + which)};
       if (some + which >= rows) continue;
       const int64_t row = first + some + which;
-      Columns<Element, V> x[kPer];
+      Piece x[kPer];
       load(row, x);
       const int64_t step = together ? 1 : l.a.log_prob.column;
       Element* const to = l.log_prob + row * l.a.log_prob.row + group.rank * V * step;
@@ -100,19 +117,23 @@ __global__ void __launch_bounds__(kThreads, 4) short_rows(const __grid_constant_
 #pragma unroll
         for (int j = 0; j < V; ++j) result[j] = g(widen<float>(x[i].at[j]));
         narrow_all(result, x[i].at);
-        *reinterpret_cast<Columns<Element, V>*>(to + kColumns * i * step) = x[i];
+        if constexpr (sizeof(Piece) == 16)
+          store_at_once(to + kColumns * i * step, x[i]);
+        else
+          *reinterpret_cast<Piece*>(to + kColumns * i * step) = x[i];
       }
     }
+    if (l.a.reduction == CrossEntropyReduction::kNone) continue;
     __syncthreads();
-    if (threadIdx.x == 0)
+    if (thread >= 2 * kWarps) continue;  // the others go on; they come here again before they write over these
+    const int64_t rest = l.a.labels.rows - (begin + adds_for * l.per_block);
+    const int64_t count = (rest < l.per_block ? rest : l.per_block) - batch;
 #pragma unroll 8
-      for (int i = 0; i < static_cast<int>(blockDim.x) && batch + i < end; ++i) {
-        loss_sum.add(of_row[i].loss);
-        zloss_sum.add(of_row[i].zloss);
-      }
-    __syncthreads();
+    for (int i = 0; i < 32 && i < count; ++i) sum.add(of_row[turn][list][adds_for][i]);
   }
-  l.finish_block(loss_sum, zloss_sum);
+  const int64_t block = blockIdx.x * kWarps + adds_for, blocks = (l.a.labels.rows - 1) / l.per_block + 1;
+  if (thread < 2 * kWarps && block < blocks) l.keep_sum(list, block, sum.value());
+  l.add_blocks(blocks);
 }
 
 template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& on) {
@@ -130,7 +151,7 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
   const int64_t rows = a.labels.rows, classes = a.labels.classes;
   if (rows == 0) return start(on, only_total<Element>, 1, 1, 0, l);
   l.per_block = (rows - 1) / kBlocks + 1;
-  const int64_t blocks = (rows - 1) / l.per_block + 1;
+  const int64_t blocks = (rows - 1) / l.per_block + 1;  // of rows
   const auto in_pieces = [&](int64_t count) {
     const auto fits = [&](const CrossEntropyMatrixStrides& s, const void* address) {
       return s.column == 1 && s.row % count == 0 && is_aligned(address, static_cast<size_t>(count) * sizeof(Element));
@@ -138,15 +159,14 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
     return classes % count == 0 && fits(a.input, data[2]) && fits(a.log_prob, data[4]);
   };
   if (classes <= kTile) {
-    constexpr int V = 4 / sizeof(Element);
-    const auto pick = [&]<int W, Layout layout> {
-      return classes <= 128 ? short_rows<Element, W, layout, 8> : short_rows<Element, W, layout, 32>;
+    constexpr int kLeast = 4 / sizeof(Element), kMost = 16 / sizeof(Element);
+    const auto pick = [&]<int V, Layout layout> {
+      return classes <= 128 ? short_rows<Element, V, layout, 8> : short_rows<Element, V, layout, 32>;
     };
-    const auto kernel = !in_pieces(V)    ? pick.template operator()<1, Layout::kAnyhow>()
-                        : classes == 128 ? short_rows<Element, V, Layout::kFull, 8>
-                                         : pick.template operator()<V, Layout::kTogether>();
-    const int threads = static_cast<int>(std::clamp<int64_t>(ceil_divide(l.per_block, 32) * 32, 32, kThreads));
-    return start(on, kernel, blocks, threads, 0, l);
+    const auto kernel = classes == 128 && in_pieces(kMost) ? short_rows<Element, kMost, Layout::kFull, 8>
+                        : in_pieces(kLeast)                ? pick.template operator()<kLeast, Layout::kTogether>()
+                                                           : pick.template operator()<1, Layout::kAnyhow>();
+    return start(on, kernel, ceil_divide(blocks, kWarps), kShortThreads, 0, l);
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.

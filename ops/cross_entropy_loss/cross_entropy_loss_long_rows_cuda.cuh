@@ -41,21 +41,6 @@ struct Team {
 #endif
 };
 
-// Keeps the larger of two elements, at each place.
-template <class Element> __device__ __forceinline__ void keep_larger(Vector<Element>& most, const Vector<Element>& x) {
-  if constexpr (sizeof(Element) == 2) {  // two by one instruction
-    using Two = std::conditional_t<std::is_same_v<Element, float16>, __half2, __nv_bfloat162>;
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      Two& both = reinterpret_cast<Two*>(&most)[i];
-      both = __hmax2(both, reinterpret_cast<const Two*>(&x)[i]);
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) most.at[i] = std::fmax(most.at[i], x.at[i]);
-  }
-}
-
 // A row's scores from the first tile of this block on: in shared memory or where they are.
 template <class Element, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
@@ -75,7 +60,7 @@ template <class Element, bool cached> struct PartOfRow {
       for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
         const auto piece = *reinterpret_cast<const Vector<Element>*>(from + c);
         if (cached) *reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)) = piece;
-        keep_larger(at_place, piece);
+        keep_larger(at_place.at, piece.at);
       }
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
@@ -99,7 +84,7 @@ template <class Element, bool cached> struct PartOfRow {
 #pragma unroll
         for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
         narrow_all(result, piece.at);
-        store(piece, to + c);
+        store_at_once(to + c, piece);
       }
     } else {
       for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads)
@@ -229,7 +214,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     __syncthreads();
   }
   team.wait();  // nobody ends while another may look into its memory
-  l.finish_block(loss_sum, zloss_sum);
+  if (adds) l.keep_sum(0, blockIdx.x / team_size, loss_sum.value());
+  if (adds) l.keep_sum(1, blockIdx.x / team_size, zloss_sum.value());
+  l.add_blocks(gridDim.x / team_size);
 }
 
 }  // namespace descend::cuda

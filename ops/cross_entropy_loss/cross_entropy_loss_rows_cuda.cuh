@@ -19,7 +19,7 @@ template <class Element> struct Loss {
   const Element* input;
   Element *loss, *log_prob, *zloss, *lse;
   CudaScratch* scratch;
-  int64_t per_block;  // rows of a block, or of a team of blocks
+  int64_t per_block;  // rows whose losses are added one after the other: of a warp, or of a team of blocks
   int team = 1;       // of so many blocks
   bool in_vectors;    // both matrices' rows are neighbours and begin where 16 bytes may be moved
 
@@ -37,7 +37,11 @@ template <class Element> struct Loss {
     return label == kNoClass ? Label{} : Label{true, labels.weight_of(label), *at(row, label)};
   }
   __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
-  __device__ void finish_block(CompensatedSum loss_sum, CompensatedSum zloss_sum) const;
+  // The sum of a list (0: losses, 1: zlosses) over a block of rows; when all are there add_blocks makes the total.
+  __device__ void keep_sum(int list, int64_t block, double sum) const {
+    if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[(list == 0 ? kLossOf : kZlossOf) + block] = sum;
+  }
+  __device__ void add_blocks(int64_t count) const;
   __device__ void store_total(double loss_total, double zloss_total) const;
 };
 
@@ -70,36 +74,26 @@ template <class Element> __device__ void Loss<Element>::store_total(double loss_
   if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
 }
 
-// Thread 0 of the team's first block has the sums of its rows; the last block adds them all.
-template <class Element>
-__device__ void Loss<Element>::finish_block(CompensatedSum loss_sum, CompensatedSum zloss_sum) const {
-  if (a.reduction == CrossEntropyReduction::kNone) return;
-  if (threadIdx.x == 0 && blockIdx.x % team == 0) {
-    scratch->numbers[kLossOf + blockIdx.x / team] = loss_sum.value();
-    scratch->numbers[kZlossOf + blockIdx.x / team] = zloss_sum.value();
-  }
-  if (!is_last_block(&scratch->tickets[1])) return;
+// By the last block of threads that comes here.
+template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count) const {
+  if (a.reduction == CrossEntropyReduction::kNone || !is_last_block(&scratch->tickets[1])) return;
   __shared__ double parts[2][kBlocks / kTile];
   const TileGroup<1> group;
-  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(gridDim.x) / team;
-  for (int tile = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; tile * kTile < blocks; tile += groups) {
-    const int first = tile * static_cast<int>(kTile);
+  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(count);
+  const int lists = a.zloss_scale != 0 ? 2 : 1, tiles = static_cast<int>(ceil_divide(count, kTile));
+  for (int i = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; i < lists * tiles; i += groups) {
+    const int list = i / tiles, tile = i % tiles, first = tile * static_cast<int>(kTile);
     const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
-    for (int list = 0; list < 2; ++list) {
-      const double* const numbers = scratch->numbers + (list == 0 ? kLossOf : kZlossOf) + first;
-      const double total =
-          sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = __ldcg(numbers + i); });
-      if (group.rank == 0) parts[list][tile] = total;
-    }
+    const double* const numbers = scratch->numbers + (list == 0 ? kLossOf : kZlossOf) + first;
+    const double total = sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = __ldcg(numbers + i); });
+    if (group.rank == 0) parts[list][tile] = total;
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
   SumOfTiles losses(blocks), zlosses(blocks);
-  for (int tile = 0; tile * kTile < blocks; ++tile) {
-    losses.add(parts[0][tile]);
-    zlosses.add(parts[1][tile]);
-  }
-  store_total(losses.value(), a.zloss_scale != 0 ? zlosses.value() : 0);
+  losses.add(parts[0], tiles);
+  if (lists == 2) zlosses.add(parts[1], tiles);
+  store_total(losses.value(), zlosses.value());
 }
 
 }  // namespace descend::cuda

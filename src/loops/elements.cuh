@@ -6,6 +6,7 @@
 #include <cuda_fp16.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
@@ -22,13 +23,6 @@ template <class Element> struct alignas(16) Vector {
 
 // Fewer of them.
 template <class Element, int V> struct alignas(V * sizeof(Element)) Columns { Element at[V]; };
-
-// Writes them by one instruction.  Of an assignment in an unrolled loop the compiler has made one for each element.
-template <class Element> __device__ __forceinline__ void store(const Vector<Element>& v, Element* to) {
-  const uint4 all = __builtin_bit_cast(uint4, v);
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w)
-               : "memory");
-}
 
 template <class T, class Element> __device__ __forceinline__ T widen(Element x) {
   if constexpr (std::is_same_v<Element, float16>)
@@ -71,12 +65,27 @@ template <class Element, class T, int V> __device__ __forceinline__ void narrow_
   }
 }
 
-// Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes four.
+// Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes one for each element.
 template <class Piece> __device__ __forceinline__ void store_at_once(void* to, const Piece& piece) {
   const uint4 words = std::bit_cast<uint4>(piece);
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y), "r"(words.z),
                "r"(words.w)
                : "memory");
+}
+
+// Keeps the larger of two elements, at each of V places; a number rather than a NaN.
+template <class Element, int V> __device__ __forceinline__ void keep_larger(Element (&most)[V], const Element (&x)[V]) {
+  if constexpr (sizeof(Element) == 2 && V % 2 == 0) {  // two by one instruction
+    using Two = std::conditional_t<std::is_same_v<Element, float16>, __half2, __nv_bfloat162>;
+#pragma unroll
+    for (int i = 0; i < V / 2; ++i) {
+      Two& both = reinterpret_cast<Two*>(most)[i];
+      both = __hmax2(both, reinterpret_cast<const Two*>(x)[i]);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; ++i) most[i] = narrow<Element>(std::fmax(widen<float>(most[i]), widen<float>(x[i])));
+  }
 }
 
 // Element `index` of an operand whose dtype only the run knows: FLOAT, FLOAT16, BF16, DOUBLE.

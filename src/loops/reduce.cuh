@@ -58,9 +58,9 @@ __device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, con
 // True in the one block of the launch that gets here last; it sees what all others have written.
 __device__ inline bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();  // for what the others wrote too; theirs would wait for everything that they stored
     last = atomicAdd(ticket, 1u) == gridDim.x - 1;
     if (last) *ticket = 0;  // for the next launch
   }
