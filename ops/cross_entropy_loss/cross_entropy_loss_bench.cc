@@ -78,6 +78,7 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, const Varian
     add_gradient(grid, dtype, large, {.scores = Layout::kTransposed});
     add_forward(grid, dtype, large, {.scores = Layout::kTransposed});
     add_gradient(grid, dtype, large, {.none = true, .gradient = Layout::kRepeated});
+    add_forward(grid, dtype, large, {.scores = Layout::kRepeated});
     add_forward(grid, dtype, large, {.none = true});
     add_gradient(grid, dtype, large, {.smoothing = 0.1});
   }

@@ -96,10 +96,11 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
     add_backward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
     add_forward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
     if (grid.quick()) continue;
-    add_backward(grid, dtype, segmentation, kNone, Layout::kRepeated);
-    add_backward(grid, dtype, rows, kNone, Layout::kRepeated);
-    add_backward(grid, dtype, rows, kMean, Layout::kTransposed);
-    add_forward(grid, dtype, rows, kMean, Layout::kTransposed);
+    for (const Sizes& shape : {segmentation, rows})
+      for (const Layout layout : {Layout::kTransposed, Layout::kRepeated}) {
+        add_backward(grid, dtype, shape, layout == Layout::kRepeated ? kNone : kMean, layout);
+        add_forward(grid, dtype, shape, kMean, layout);
+      }
   }
 });
 
