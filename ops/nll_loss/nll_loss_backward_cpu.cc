@@ -39,6 +39,12 @@ struct MinusProduct {
   template <class D, class V> HWY_INLINE V operator()(D, V a, V b) const { return hn::Neg(hn::Mul(a, b)); }
 };
 
+// Positions that are looked up together, at most kTile.
+struct Tile {
+  int64_t first, positions;
+  int64_t row, rows;  // it is one of this many, one below the other, that share the lines of their targets
+};
+
 // The gradients of tiles of positions.
 class Gradients {
  public:
@@ -57,28 +63,28 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
-  // The classes of positions [first, first + n), kNoClass where one counts for nothing, and the gradients in them, as
-  // elements of out; n is at most kTile.
-  template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  // The classes of the tile's positions, kNoClass where one counts for nothing, and the gradients in them, as elements
+  // of out.  The targets may be given one after the other.
+  template <class Bits> void load(const Tile& tile, const void* targets, int64_t* index, Bits* value) const {
     visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
+      const auto* const given = static_cast<const Target*>(targets);
       if (tabled_)
-        look_up<Target>(first, n, index, value);
+        look_up(tile, given, index, value);
       else if (size_of(a_.classes.rounded) == sizeof(uint16_t))
-        compute<Target, uint16_t>(first, n, index, value);
+        compute<uint16_t>(tile, given, index, value);
       else
-        compute<Target, uint32_t>(first, n, index, value);
+        compute<uint32_t>(tile, given, index, value);
     });
   }
 
  private:
   // Writes the classes of those positions and calls body(i, c) for each; c is 0 where it is none.
   template <class Target, class Body>
-  void for_each_class(int64_t first, int64_t n, int64_t* index, const Body& body) const {
+  void for_each_class(const Tile& tile, const Target* given, int64_t* index, const Body& body) const {
     int64_t done = 0;
-    for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
+    const auto find_run = [&](const Target* targets, int64_t step, int64_t count) {
       const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
       const Body of_class = body;
-      const Target* const targets = static_cast<const Target*>(data_[1]) + element;
       const auto find = [ =, begin = done ](int64_t i) __attribute__((always_inline)) {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
         const bool is_class = HWY_LIKELY(counts(c));
@@ -87,21 +93,27 @@ class Gradients {
       };
       in_fours(count, find);
       done += count;
+    };
+    if (given) return find_run(given, 1, tile.positions);
+    for_each_run(a_.points, 1, tile.first, tile.positions, [&](int64_t element, int64_t step, int64_t count) {
+      find_run(static_cast<const Target*>(data_[1]) + element, step, count);
     });
   }
-  template <class Target, class Bits> void look_up(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  template <class Target, class Bits>
+  void look_up(const Tile& tile, const Target* given, int64_t* index, Bits* value) const {
     const auto* const table = reinterpret_cast<const Bits*>(table_);
-    for_each_class<Target>(first, n, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
+    for_each_class(tile, given, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
   }
-  template <class Target, class Weight, class Bits>
-  void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  template <class Weight, class Target, class Bits>
+  void compute(const Tile& tile, const Target* given, int64_t* index, Bits* value) const {
+    const int64_t n = tile.positions;
     HWY_ALIGN Weight raw[kTile];
     const auto* const line = static_cast<const Weight*>(data_[3]);
     if (a_.classes.weight.contiguous(0)) {  // a loop without a call
-      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
+      for_each_class(tile, given, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
     } else {
       const Weights<Weight> weight_of(a_.classes, line);
-      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
+      for_each_class(tile, given, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
     }
     if (a_.reduced) {
       HWY_ALIGN double gradient[kTile];
@@ -109,7 +121,7 @@ class Gradients {
       scale(gradient, n);
       finish(gradient, n, value);
     } else {
-      multiply(first, n, raw, value);
+      multiply(tile.first, n, raw, value);
     }
   }
   // Without a reduction: the products of those positions' weights and gradOutput, as elements of out.
@@ -221,6 +233,11 @@ class Cut {
     by_class = last >= 0 &&
                (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     row_ = by_class ? a.points.extent[last] : points_;
+    below_ = points_ / row_;
+    if (by_class && last > 0 && detail::crossing_dimension(a.points, 1) == last - 1) {
+      below_ = a.points.extent[last - 1];
+      together_ = std::min(below_, kCacheLine / static_cast<int64_t>(size_of(a.points.dtype[1])));
+    }
     // Rows: the longer a stretch of zeros, the faster it is written.
     const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
     tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
@@ -232,15 +249,56 @@ class Cut {
   bool by_class;  // neighbours in memory lie along positions, not along classes
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
-  int64_t grain() const { return std::max<int64_t>(1, kChunk / (tile_ * block_)); }
+  int64_t grain() const {  // as many rows as belong together, or more
+    const int64_t least = together_ > 1 ? together_ * blocks_ : 1;
+    return std::max<int64_t>(1, kChunk / (tile_ * block_) / least) * least;
+  }
   int64_t tile_of(int64_t unit) const { return unit / blocks_; }
-  int64_t first_position(int64_t tile) const { return tile / tiles_per_row_ * row_ + tile % tiles_per_row_ * tile_; }
-  int64_t positions(int64_t tile) const { return std::min(tile_, row_ - tile % tiles_per_row_ * tile_); }
+  Tile tile(int64_t number) const {
+    const int64_t plane = number / (below_ * tiles_per_row_), in_plane = number % (below_ * tiles_per_row_);
+    const int64_t row = in_plane / (together_ * tiles_per_row_) * together_, in_rows = in_plane - row * tiles_per_row_;
+    const int64_t rows = std::min(together_, below_ - row), in_row = in_rows / rows * tile_;
+    return {.first = (plane * below_ + row + in_rows % rows) * row_ + in_row,
+            .positions = std::min(tile_, row_ - in_row),
+            .row = in_rows % rows,
+            .rows = rows};
+  }
+  int64_t row() const { return row_; }
   int64_t first_class(int64_t unit) const { return unit % blocks_ * block_; }
   int64_t end_class(int64_t unit) const { return std::min(classes_, first_class(unit) + block_); }
 
  private:
   int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
+  int64_t below_, together_ = 1;  // rows of a plane, and those of them that share the lines of their targets
+};
+
+// Targets that lie across the rows of out, copied for all rows that share their lines: each line is fetched once.
+class CrossingTargets {
+ public:
+  CrossingTargets(const Iteration<3>& points, const void* targets, int64_t row)
+      : points_(points), targets_(static_cast<const std::byte*>(targets)), row_(row) {}
+
+  // The tile's, one after the other; null where they are best read in their place.
+  const void* of(const Tile& tile) {
+    if (tile.rows == 1) return nullptr;
+    const size_t size = size_of(points_.dtype[1]);
+    const int64_t first = tile.first - tile.row * row_, last = points_.rank - 1;
+    if (first != first_) {
+      first_ = first;
+      const int64_t* const stride = points_.stride[1] + last - 1;
+      const int64_t extent[] = {tile.rows, tile.positions};
+      for_each_run(points_, 1, first, 1, [&](int64_t element, int64_t, int64_t) {
+        gather(axes_of(2, extent, stride), size, targets_ + element * static_cast<int64_t>(size), copy_);
+      });
+    }
+    return copy_ + static_cast<size_t>(tile.row * tile.positions) * size;
+  }
+
+ private:
+  const Iteration<3>& points_;
+  const std::byte* targets_;
+  int64_t row_, first_ = -1;
+  HWY_ALIGN std::byte copy_[kTile * kCacheLine];
 };
 
 // Bits are an element of out as what it is in size.
@@ -251,15 +309,17 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
     int64_t index[kTile];
     HWY_ALIGN Bits value[kTile];
-    int64_t tile = -1, first = 0, n = 0;
+    CrossingTargets crossing(a.points, data[1], cut.row());
+    int64_t number = -1;
+    Tile tile{};
     for (int64_t unit = begin; unit < end; ++unit) {
-      if (cut.tile_of(unit) != tile) {
-        tile = cut.tile_of(unit);
-        first = cut.first_position(tile), n = cut.positions(tile);
-        gradients.load(first, n, index, value);
+      if (cut.tile_of(unit) != number) {
+        number = cut.tile_of(unit);
+        tile = cut.tile(number);
+        gradients.load(tile, crossing.of(tile), index, value);
       }
       int64_t done = 0;
-      for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      for_each_run(a.points, 0, tile.first, tile.positions, [&](int64_t element, int64_t step, int64_t count) {
         const Block<Bits> block{static_cast<Bits*>(data[0]) + element,
                                 count,
                                 step,
