@@ -27,9 +27,10 @@ aclTensor* Call::reads(const std::string& name, const TensorSpec& spec) {
   bytes_read_ += tensors_[name]->bytes();
   return tensor;
 }
-aclTensor* Call::reads_some(const std::string& name, const TensorSpec& spec, uint64_t bytes) {
-  bytes_read_ += bytes;
-  return ignores(name, spec);
+aclTensor* Call::picks(const std::string& name, const TensorSpec& spec, const std::string& labels) {
+  aclTensor* tensor = ignores(name, spec);
+  bytes_read_ += bytes_picked(*tensors_[name], *tensors_.at(labels));
+  return tensor;
 }
 aclTensor* Call::writes(const std::string& name, const TensorSpec& spec) {
   aclTensor* tensor = ignores(name, spec);

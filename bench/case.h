@@ -41,8 +41,8 @@ class Call {
   aclTensor* writes(const std::string& name, const TensorSpec& spec);
   aclTensor* updates(const std::string& name, const TensorSpec& spec);  // reads, and writes in the same place
   aclTensor* ignores(const std::string& name, const TensorSpec& spec);  // there, and neither read nor written
-  // One of which `bytes` must be read, not all.
-  aclTensor* reads_some(const std::string& name, const TensorSpec& spec, uint64_t bytes);
+  // Reads of it what the labels pick; see bytes_picked.
+  aclTensor* picks(const std::string& name, const TensorSpec& spec, const std::string& labels);
   aclScalar* scalar(const std::string& name, float value);
   aclIntArray* ints(const std::string& name, const Sizes& values);
   void number(const std::string& name, double value) { numbers_[name] = value; }

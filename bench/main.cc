@@ -2,8 +2,9 @@
 // The benchmark program.  Every case times our call, the same of other libraries and a pass over the same amount of
 // memory, in turn and several times over, so that whatever else the machine does hits all of them alike.
 //
-//   descend_bench [--quick] [--filter TEXT] [--json FILE] [--list | --compare]
+//   descend_bench [--quick] [--filter TEXT] [--json FILE] [--commit NAME] [--list | --compare]
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,7 @@ constexpr const char* kLibraries[] = {"torch", "onednn"};  // in the table and t
 
 struct Options {
   bool quick = false, list = false, compare = false;
-  std::string filter, json;
+  std::string filter, json, commit;
 };
 
 std::optional<Options> parse(int argc, char** argv) {
@@ -41,6 +42,8 @@ std::optional<Options> parse(int argc, char** argv) {
       options.filter = argv[++i];
     else if (argument == "--json" && i + 1 < argc)
       options.json = argv[++i];
+    else if (argument == "--commit" && i + 1 < argc)
+      options.commit = argv[++i];
     else
       return std::nullopt;
   }
@@ -84,6 +87,14 @@ void print_row(size_t number, size_t count, const Case& c, const Measured& m) {
              quotient_text(m.ours_one_thread, m.ours, "%.2fx"), quotient_text(m.limit_one_thread, m.limit, "%.2fx")});
 }
 
+// "2026-01-31", of Greenwich.
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  char text[16];
+  std::strftime(text, sizeof text, "%F", std::gmtime(&now));
+  return text;
+}
+
 json seconds(double value) { return value > 0 ? json(value) : json(nullptr); }
 json to_json(const Case& c, const Measured& m) {
   json row{{"function", c.function},
@@ -116,6 +127,8 @@ int compare_all(const std::vector<Case>& cases) {
 void measure_all(const std::vector<Case>& cases, const Options& options) {
   const Machine& here = machine();
   json report{{"schema", 1},
+              {"date", today()},
+              {"commit", options.commit.empty() ? json(nullptr) : json(options.commit)},
               {"machine", here.processor},
               {"cores", here.cores},
               {"threads", here.threads},
@@ -153,7 +166,8 @@ void measure_all(const std::vector<Case>& cases, const Options& options) {
 int main(int argc, char** argv) {
   const std::optional<Options> options = parse(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "usage: descend_bench [--quick] [--filter TEXT] [--json FILE] [--list | --compare]\n");
+    std::fprintf(stderr,
+                 "usage: descend_bench [--quick] [--filter TEXT] [--json FILE] [--commit NAME] [--list | --compare]\n");
     return 2;
   }
   std::vector<Case> cases;

@@ -22,7 +22,7 @@ namespace {
 constexpr int kBatch = 256;
 constexpr uint64_t kBatchBytes = 4 << 20;
 constexpr uint64_t kSmallBytes = 64 << 10;  // of a call whose phase one matters
-constexpr uint64_t kSharedBytes = 1 << 20;  // of a call that is worth a second thread
+constexpr uint64_t kOwnBytes = 256 << 10;   // up to which few calls are shared by threads
 // A thread that shared in a loop looks out for the next one for a while; not while something else is timed.
 constexpr std::chrono::milliseconds kRest(2);
 
@@ -154,7 +154,7 @@ Measured measure(const Case& c) {
   for (const Peer& peer : peers) subjects.push_back({peer.library, peer.run, {}, threads});
   if (bytes < kSmallBytes)
     subjects.push_back({"phase one", ours, [&](benchmark::State& state) { time_phase_one(state, call); }, threads});
-  if (bytes >= kSharedBytes && threads > 1) {
+  if (bytes > kOwnBytes && threads > 1) {
     subjects.push_back({"ours, one thread", ours, time_ours, 1});
     subjects.push_back({"limit, one thread", [&] { limit.run(); }, {}, 1});
   }

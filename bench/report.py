@@ -68,8 +68,9 @@ def introduction(results):
              if versions["torch"] else "PyTorch was not there: its columns are empty.")
     onednn = (f"oneDNN {versions['onednn']} likewise, where it has such a primitive for the dtype and layout."
               if versions["onednn"] else "oneDNN was not there: its columns are missing.")
+    made = (f" on {report['date']}" if report.get("date") else "") + (f" from {report['commit']}" if report.get("commit") else "")
     return (
-        f"Made by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, last-level "
+        f"Made{made} by `./dev bench --report` on: {report['machine']}, {report['cores']} cores, {report['threads']} threads, last-level "
         f"cache {report['cache_bytes'] >> 20} MiB, copying {report['copy_gbs']:.0f} GB/s. The numbers are in [cpu.json](cpu.json); "
         f"[the benchmarks](README.md) says how they are made.\n\n"
         f"{torch} {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "

@@ -26,7 +26,7 @@ class Results:
         self.report = json.loads(path.read_text())
         if self.report["schema"] != 1:
             raise SystemExit(f"{path} is of another version of the benchmarks")
-        self.large = 2 * (self.report["cache_bytes"] or 32 << 20)  # bytes of a call that no cache holds
+        self.cache = self.report["cache_bytes"] or 32 << 20
         self.cases = self.report["cases"]
         for case in self.cases:
             case["name"] = f"{case['function']} {case['label']}"
@@ -46,7 +46,7 @@ class Results:
     def in_cache(self, case):
         """The fastest call of the same kind (function, dtype, what its label says after the shape) that a cache holds."""
         kind = (case["function"], re.sub(r" [\dx]+", "", case["label"], count=1))
-        fitting = [other for other in self.cases if 1 << 20 <= other["bytes"] <= self.large // 4
+        fitting = [other for other in self.cases if 1 << 20 <= other["bytes"] <= self.cache // 2
                    and (other["function"], re.sub(r" [\dx]+", "", other["label"], count=1)) == kind]
         return max(fitting, key=lambda other: other["bytes"] / other["ours"], default=None)
 
@@ -65,7 +65,7 @@ class Bar:
 def bars(results):
     """All of them; a run without such points has an empty one."""
     cases, threads = results.cases, results.report["threads"]
-    large = [case for case in cases if case["bytes"] >= results.large]
+    large = [case for case in cases if case["bytes"] > results.cache]  # from there on the limit is as fast as memory
     least = 0.9 * threads
     # Where that many times one thread would be more than 85 % of what the memory gives, it is not asked for.
     shared = [case for case in cases if case["speedup"] and 0.85 * case["ours_one_thread"] >= least * case["limit"]]

@@ -92,4 +92,25 @@ Tensor::~Tensor() {
   aclrtFree(data_);
 }
 
+uint64_t bytes_picked(const Tensor& from, const Tensor& labels) {
+  constexpr uint64_t kLine = 64;
+  const Sizes& positions = labels.spec().shape;
+  const size_t classes = from.strides().size() > 1 ? 1 : 0;
+  Sizes strides = from.strides();
+  const int64_t class_stride = strides[classes];
+  strides.erase(strides.begin() + static_cast<ptrdiff_t>(classes));
+  strides.resize(positions.size(), 0);
+  const uint64_t size = aclDataTypeSize(from.spec().dtype);
+  std::vector<bool> picked(from.bytes() / kLine + 1);
+  const auto* const label = static_cast<const int64_t*>(labels.data());
+  const auto count = static_cast<int64_t>(labels.bytes() / sizeof *label);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t element = label[i] * class_stride, rest = i;
+    for (size_t k = positions.size(); k-- > 0; rest /= positions[k]) element += rest % positions[k] * strides[k];
+    picked[static_cast<uint64_t>(element) * size / kLine] = true;
+  }
+  const auto lines = static_cast<uint64_t>(std::count(picked.begin(), picked.end(), true));
+  return std::min(lines * kLine, from.bytes());
+}
+
 }  // namespace descend::bench

@@ -53,6 +53,10 @@ class Tensor {
   uint64_t bytes_ = 0;
 };
 
+// What must be read where INT64 labels, contiguous, pick elements: of one dimension by themselves, of more along
+// dimension 1, for each position of the others.  In whole lines of 64 bytes, since memory moves no less.
+uint64_t bytes_picked(const Tensor& from, const Tensor& labels);
+
 // Ends the program when a call failed: a benchmark that fails has nothing to say about speed.
 void must(int32_t code, const char* what);
 

@@ -35,7 +35,7 @@ class Bits(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_need_no_workspace_and_no_memory_after_the_first_call(self):
-        result = run("--twice", "--targets", "SCALAR")
+        result = run("--twice")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_every_operator_has_some(self):

@@ -30,7 +30,8 @@ void add_gradient(Grid& grid, aclDataType dtype, const Sizes& shape, const Varia
     aclTensor* logProb =
         call.reads("logProb", {.dtype = dtype, .shape = shape, .layout = v.scores, .low = -12, .high = 0});
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = {shape[0]}, .classes = shape[1]});
-    aclTensor* weight = call.reads("weight", weights(shape[1]));
+    aclTensor* weight = v.smoothing ? call.reads("weight", weights(shape[1]))  // then all are added up
+                                    : call.picks("weight", weights(shape[1]), "target");
     aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape});
     call.number("smoothing", v.smoothing);
     call.number("none", v.none);
@@ -48,7 +49,7 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, const Varian
   grid.add("aclnnCrossEntropyLoss", label(dtype, shape, v.text()), [=](Call& call) {
     aclTensor* input = call.reads("input", {.dtype = dtype, .shape = shape, .layout = v.scores});
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = {shape[0]}, .classes = shape[1]});
-    aclTensor* weight = call.reads("weight", weights(shape[1]));
+    aclTensor* weight = call.picks("weight", weights(shape[1]), "target");
     aclTensor* loss = call.writes("loss", {.dtype = dtype, .shape = v.none ? Sizes{shape[0]} : Sizes{}});
     aclTensor* logProb = call.writes("logProb", {.dtype = dtype, .shape = shape});
     aclTensor* zloss = call.ignores("zloss", {.dtype = dtype});
@@ -78,6 +79,7 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, const Varian
     add_gradient(grid, dtype, large, {.scores = Layout::kTransposed});
     add_forward(grid, dtype, large, {.scores = Layout::kTransposed});
     add_gradient(grid, dtype, large, {.none = true, .gradient = Layout::kRepeated});
+    add_forward(grid, dtype, large, {.scores = Layout::kRepeated});
     add_forward(grid, dtype, large, {.none = true});
     add_gradient(grid, dtype, large, {.smoothing = 0.1});
   }

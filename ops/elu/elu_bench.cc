@@ -37,9 +37,9 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, Layout in = 
   });
 }
 
-void add_in_place(Grid& grid, aclDataType dtype, const Sizes& shape) {
-  grid.add("aclnnInplaceElu", label(dtype, shape), [=](Call& call) {
-    aclTensor* self = call.updates("selfRef", {.dtype = dtype, .shape = shape});
+void add_in_place(Grid& grid, aclDataType dtype, const Sizes& shape, Layout in = Layout::kContiguous) {
+  grid.add("aclnnInplaceElu", label(dtype, shape, in == Layout::kContiguous ? "" : name(in)), [=](Call& call) {
+    aclTensor* self = call.updates("selfRef", {.dtype = dtype, .shape = shape, .layout = in});
     // Applied again and again with alpha 1 negative numbers go to 0, with 2 to -1.59.
     aclScalar* alpha = call.scalar("alpha", 2);
     aclScalar* one = call.scalar("scale", 1);
@@ -62,7 +62,9 @@ void add_in_place(Grid& grid, aclDataType dtype, const Sizes& shape) {
     if (grid.quick() && dtype == ACL_FLOAT16) continue;
     for (const auto& [shape, layout] : grid.views()) {
       add_backward(grid, dtype, shape, false, layout);
-      if (!grid.quick()) add_forward(grid, dtype, shape, layout);
+      if (grid.quick()) continue;
+      add_forward(grid, dtype, shape, layout);
+      if (layout != Layout::kRepeated) add_in_place(grid, dtype, shape, layout);  // no output may be broadcast
     }
   }
   if (!grid.quick()) add_forward(grid, ACL_DOUBLE, {1 << 24});

@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "ops/nll_loss/nll_loss_backward_cpu.cc"
 #include <hwy/foreach_target.h>
 
+#include "ops/nll_loss/nll_loss_backward_cut_cpu-inl.h"
 #include "ops/nll_loss/nll_loss_cpu-inl.h"
 #include "ops/nll_loss/nll_loss_kernels.h"
 #include "src/loops/elementwise_cpu-inl.h"
@@ -20,10 +21,6 @@ namespace descend {
 namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
-inline constexpr int64_t kBlock = 256 * kTile;           // elements written for one look at a tile's targets, or more
-inline constexpr int64_t kFewestClasses = 256;           // classes a block has at least
-inline constexpr int64_t kStretch = 1024 * kTile;        // elements of rows written together at most
-inline constexpr int64_t kStretches = 64;                // if there are that many: threads share them
 inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
 inline constexpr int64_t kNoClass = -1;                  // no block has it
 
@@ -57,28 +54,28 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
-  // The classes of positions [first, first + n), kNoClass where one counts for nothing, and the gradients in them, as
-  // elements of out; n is at most kTile.
-  template <class Bits> void load(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  // The classes of the tile's positions, kNoClass where one counts for nothing, and the gradients in them, as elements
+  // of out.  The targets may be given one after the other.
+  template <class Bits> void load(const Tile& tile, const void* targets, int64_t* index, Bits* value) const {
     visit(IndexTypes{}, a_.points.dtype[1], [&]<class Target> {
+      const auto* const given = static_cast<const Target*>(targets);
       if (tabled_)
-        look_up<Target>(first, n, index, value);
+        look_up(tile, given, index, value);
       else if (size_of(a_.classes.rounded) == sizeof(uint16_t))
-        compute<Target, uint16_t>(first, n, index, value);
+        compute<uint16_t>(tile, given, index, value);
       else
-        compute<Target, uint32_t>(first, n, index, value);
+        compute<uint32_t>(tile, given, index, value);
     });
   }
 
  private:
   // Writes the classes of those positions and calls body(i, c) for each; c is 0 where it is none.
   template <class Target, class Body>
-  void for_each_class(int64_t first, int64_t n, int64_t* index, const Body& body) const {
+  void for_each_class(const Tile& tile, const Target* given, int64_t* index, const Body& body) const {
     int64_t done = 0;
-    for_each_run(a_.points, 1, first, n, [&](int64_t element, int64_t step, int64_t count) {
+    const auto find_run = [&](const Target* targets, int64_t step, int64_t count) {
       const Counts counts(a_.classes);  // copies of the loop's own: in registers, whatever is stored
       const Body of_class = body;
-      const Target* const targets = static_cast<const Target*>(data_[1]) + element;
       const auto find = [ =, begin = done ](int64_t i) __attribute__((always_inline)) {
         const int64_t c = static_cast<int64_t>(targets[i * step]);
         const bool is_class = HWY_LIKELY(counts(c));
@@ -87,21 +84,27 @@ class Gradients {
       };
       in_fours(count, find);
       done += count;
+    };
+    if (given) return find_run(given, 1, tile.positions);
+    for_each_run(a_.points, 1, tile.first, tile.positions, [&](int64_t element, int64_t step, int64_t count) {
+      find_run(static_cast<const Target*>(data_[1]) + element, step, count);
     });
   }
-  template <class Target, class Bits> void look_up(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  template <class Target, class Bits>
+  void look_up(const Tile& tile, const Target* given, int64_t* index, Bits* value) const {
     const auto* const table = reinterpret_cast<const Bits*>(table_);
-    for_each_class<Target>(first, n, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
+    for_each_class(tile, given, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
   }
-  template <class Target, class Weight, class Bits>
-  void compute(int64_t first, int64_t n, int64_t* index, Bits* value) const {
+  template <class Weight, class Target, class Bits>
+  void compute(const Tile& tile, const Target* given, int64_t* index, Bits* value) const {
+    const int64_t n = tile.positions;
     HWY_ALIGN Weight raw[kTile];
     const auto* const line = static_cast<const Weight*>(data_[3]);
     if (a_.classes.weight.contiguous(0)) {  // a loop without a call
-      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
+      for_each_class(tile, given, index, [=, to = raw](int64_t i, int64_t c) { to[i] = line[c]; });
     } else {
       const Weights<Weight> weight_of(a_.classes, line);
-      for_each_class<Target>(first, n, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
+      for_each_class(tile, given, index, [=, to = raw](int64_t i, int64_t c) { to[i] = *weight_of.at(c); });
     }
     if (a_.reduced) {
       HWY_ALIGN double gradient[kTile];
@@ -109,7 +112,7 @@ class Gradients {
       scale(gradient, n);
       finish(gradient, n, value);
     } else {
-      multiply(first, n, raw, value);
+      multiply(tile.first, n, raw, value);
     }
   }
   // Without a reduction: the products of those positions' weights and gradOutput, as elements of out.
@@ -212,37 +215,6 @@ template <class Bits> void write_block(const Block<Bits>& block, const int64_t* 
     write_values(block, index, value, block.class_stride);
 }
 
-// out, cut into tiles of positions and blocks of classes.
-class Cut {
- public:
-  explicit Cut(const NLLLossBackwardArgs& a) : points_(a.points.points()), classes_(a.classes.count) {
-    const int last = a.points.rank - 1;
-    // Along what lies closer together.
-    by_class = last >= 0 &&
-               (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
-    row_ = by_class ? a.points.extent[last] : points_;
-    // Rows: the longer a stretch of zeros, the faster it is written.
-    const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
-    tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
-    block_ = std::min(classes_, by_class ? std::max(kBlock / tile_, kFewestClasses) : stretch);
-    tiles_per_row_ = (row_ - 1) / tile_ + 1;
-    blocks_ = (classes_ - 1) / block_ + 1;
-  }
-
-  bool by_class;  // neighbours in memory lie along positions, not along classes
-
-  int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
-  int64_t grain() const { return std::max<int64_t>(1, kChunk / (tile_ * block_)); }
-  int64_t tile_of(int64_t unit) const { return unit / blocks_; }
-  int64_t first_position(int64_t tile) const { return tile / tiles_per_row_ * row_ + tile % tiles_per_row_ * tile_; }
-  int64_t positions(int64_t tile) const { return std::min(tile_, row_ - tile % tiles_per_row_ * tile_); }
-  int64_t first_class(int64_t unit) const { return unit % blocks_ * block_; }
-  int64_t end_class(int64_t unit) const { return std::min(classes_, first_class(unit) + block_); }
-
- private:
-  int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
-};
-
 // Bits are an element of out as what it is in size.
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
@@ -251,15 +223,17 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
     int64_t index[kTile];
     HWY_ALIGN Bits value[kTile];
-    int64_t tile = -1, first = 0, n = 0;
+    CrossingTargets crossing(a.points, data[1], cut.row());
+    int64_t number = -1;
+    Tile tile{};
     for (int64_t unit = begin; unit < end; ++unit) {
-      if (cut.tile_of(unit) != tile) {
-        tile = cut.tile_of(unit);
-        first = cut.first_position(tile), n = cut.positions(tile);
-        gradients.load(first, n, index, value);
+      if (cut.tile_of(unit) != number) {
+        number = cut.tile_of(unit);
+        tile = cut.tile(number);
+        gradients.load(tile, crossing.of(tile), index, value);
       }
       int64_t done = 0;
-      for_each_run(a.points, 0, first, n, [&](int64_t element, int64_t step, int64_t count) {
+      for_each_run(a.points, 0, tile.first, tile.positions, [&](int64_t element, int64_t step, int64_t count) {
         const Block<Bits> block{static_cast<Bits*>(data[0]) + element,
                                 count,
                                 step,

@@ -20,11 +20,6 @@ Sizes positions_of(Sizes self) {
 TensorSpec weights(aclDataType dtype, int64_t classes) {
   return {.dtype = dtype, .shape = {classes}, .low = 0.002f, .high = 0.01f};
 }
-int64_t count_of(const Sizes& shape) {
-  int64_t n = 1;
-  for (const int64_t d : shape) n *= d;
-  return n;
-}
 
 // The layout is that of self and out; or, when broadcast, of gradOutput.
 void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t reduction,
@@ -39,7 +34,7 @@ void add_backward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t red
                                                                .layout = repeated ? layout : Layout::kContiguous});
              aclTensor* self = call.ignores("self", {.dtype = dtype, .shape = shape, .layout = full});
              aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-             aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
+             aclTensor* weight = call.picks("weight", weights(dtype, shape[1]), "target");
              aclTensor* total = call.reads("totalWeight", {.dtype = dtype, .shape = {}, .low = 1, .high = 100});
              aclTensor* out = call.writes("out", {.dtype = dtype, .shape = shape, .layout = full});
              call.number("reduction", static_cast<double>(reduction));
@@ -61,10 +56,9 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
   const std::string text = label(dtype, shape, name_of(reduction) + suffix(layout));
   grid.add(planes ? "aclnnNLLLoss2d" : "aclnnNLLLoss", text, [=](Call& call) {
     const Sizes positions = positions_of(shape);
-    const uint64_t picked = static_cast<uint64_t>(count_of(positions)) * aclDataTypeSize(dtype);  // one a position
-    aclTensor* self = call.reads_some("self", {.dtype = dtype, .shape = shape, .layout = layout}, picked);
     aclTensor* target = call.reads("target", {.dtype = ACL_INT64, .shape = positions, .classes = shape[1]});
-    aclTensor* weight = call.reads("weight", weights(dtype, shape[1]));
+    aclTensor* self = call.picks("self", {.dtype = dtype, .shape = shape, .layout = layout}, "target");
+    aclTensor* weight = call.picks("weight", weights(dtype, shape[1]), "target");
     aclTensor* out = call.writes("out", {.dtype = dtype, .shape = reduction == kNone ? positions : Sizes{}});
     const TensorSpec number{.dtype = dtype, .shape = {}};
     aclTensor* total =
@@ -96,10 +90,11 @@ void add_forward(Grid& grid, aclDataType dtype, const Sizes& shape, int64_t redu
     add_backward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
     add_forward(grid, dtype, segmentation, kMean, Layout::kChannelsLast);
     if (grid.quick()) continue;
-    add_backward(grid, dtype, segmentation, kNone, Layout::kRepeated);
-    add_backward(grid, dtype, rows, kNone, Layout::kRepeated);
-    add_backward(grid, dtype, rows, kMean, Layout::kTransposed);
-    add_forward(grid, dtype, rows, kMean, Layout::kTransposed);
+    for (const Sizes& shape : {segmentation, rows})
+      for (const Layout layout : {Layout::kTransposed, Layout::kRepeated}) {
+        add_backward(grid, dtype, shape, layout == Layout::kRepeated ? kNone : kMean, layout);
+        add_forward(grid, dtype, shape, kMean, layout);
+      }
   }
 });
 

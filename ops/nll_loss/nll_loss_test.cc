@@ -55,6 +55,14 @@ TEST_F(NLLLossOperators, agree_with_the_reference_for_all_layouts) {
         }
 }
 
+// Rows of two tiles, of which eight share the lines of INT64 targets, and three are left.
+TEST_F(NLLLossOperators, targets_may_lie_across_the_rows) {
+  for (DataType target : kTargets)
+    for (int64_t reduction : {kNone, kMean})
+      check_backward(
+          {.self = {2, 3, 19, 520}, .target = target, .reduction = reduction, .target_layout = Layout::kChannelsLast});
+}
+
 TEST_F(NLLLossOperators, weights_of_planes_may_have_any_rank) {
   for (const Sizes& weight : {Sizes{1, 12, 1, 1}, Sizes{3, 4}, Sizes{2, 1, 3, 2}, Sizes{12, 1, 1, 1, 1, 1, 1, 1}})
     for (Layout layout : {Layout::kContiguous, Layout::kTransposed, Layout::kNegative})
