@@ -60,7 +60,7 @@ def arguments(call, function, n):
     positions = (planes[0], *planes[2:])
     mean = (ctypes.c_char_p(b"mean"), i64(-100), d(0), d(0))
     words = lambda shape: " x ".join(map(str, shape))
-    weights = lambda count: t(count, values=numpy.full(count, 2**-6, call.dtype))  # so small that FLOAT16 holds the sum
+    weights = lambda count: t(count, values=numpy.full(count, 2**-6 / n, call.dtype))  # FLOAT16 holds their sum
     return {
         "aclnnElu": lambda: (line, t(line), *ones, t(line)),
         "aclnnInplaceElu": lambda: (line, t(line), *ones),
@@ -129,7 +129,7 @@ def main():
                                       stdout=subprocess.PIPE, text=True, check=True, env=environment)
                 size, seconds = json.loads(done.stdout)
                 best[k] = min(best[k], seconds)
-            cells += [f"{best[0] * 1e3:.1f} → {best[1] * 1e3:.1f}", f"{best[1] / best[0]:.1f}x"]
+            cells += [f"{best[0] * 1e3:.3g} → {best[1] * 1e3:.3g}", f"{best[1] / best[0]:.1f}x"]
         if cells:
             print(f"| {function} | {size} | {' | '.join(cells)} |", flush=True)
 
