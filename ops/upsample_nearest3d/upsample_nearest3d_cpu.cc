@@ -66,7 +66,11 @@ template <class Bits> class Upsampling {
     const Along width = along(kWidth, b.first[kWidth], b.width, a_.input.stride[kWidth], buffers.width);
     const int64_t read = a_.input.stride[kChannel], write = a_.output.stride[kChannel];
     const Rows<Bits> rows = rows_of(b, a_.input.stride[kHeight], buffers);
-    if (read == 1 && write == 1) return copy_channels(rows, width, b.channels);
+    if (read == 1 && write == 1)
+      return rows.for_each([&width, n = b.channels](const Bits* row, Bits* to, Bits* next) {
+        copy_channels(row, width, n, to);
+        if (next) copy_channels(row, width, n, next);
+      });
     rows.for_each([&](const Bits* row, Bits* to, Bits* next) {
       for (; to; to = next, next = nullptr)
         for (const Run* x = width.begin; x < width.end; ++x)

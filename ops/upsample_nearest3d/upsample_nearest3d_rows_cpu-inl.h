@@ -3,8 +3,8 @@
 // per SIMD target.
 //
 // It mostly writes.  A Neoverse N1 writes whole lines without reading them first as long as nothing else is written in
-// between, not even to the stack: 36 GB/s a core, and 3.9 with eight words on the stack for every 1024 bytes.  So the
-// loops over planes and rows are leaf functions that keep everything in registers, or read it.
+// between, not even to the stack: 36 GB/s a core, and 3.9 with eight words on the stack for every 1024 bytes.  So one
+// loop goes over all planes and rows of a block, with no more in it than the registers hold.
 #if defined(DESCEND_OPS_UPSAMPLE_NEAREST3D_ROWS_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_OPS_UPSAMPLE_NEAREST3D_ROWS_CPU_INL_H
 #undef DESCEND_OPS_UPSAMPLE_NEAREST3D_ROWS_CPU_INL_H
@@ -70,37 +70,43 @@ template <class Bits> struct Rows {
     Bits* plane = to;
     for (const Run* z = depth.begin; z < depth.end; ++z)
       for (int64_t planes = z->count; planes > 0; --planes, plane += depth.stride) {
+        const Bits* const source = from + z->from;
         Bits* row = plane;
         for (const Run* y = height.begin; y < height.end; ++y)
           for (int64_t rows = y->count; rows > 0; rows -= 2) {
-            Bits* const to_row = row;
-            row += rows > 1 ? 2 * height.stride : height.stride;
-            write(from + z->from + y->from, to_row, rows > 1 ? to_row + height.stride : nullptr);
+            Bits* const next = row + height.stride;
+            write(source + y->from, row, rows > 1 ? next : nullptr);
+            row = rows > 1 ? next + height.stride : next;
           }
       }
   }
 };
 
 #if HWY_TARGET != HWY_SCALAR
-// The 64 bytes of a row that begin with element i, where each element is repeated k times.
-template <int k, class Bits, class D = hn::FixedTag<Bits, 16 / sizeof(Bits)>>
-HWY_INLINE void repeated(const Bits* row, int64_t i, hn::Vec<D>& a, hn::Vec<D>& b, hn::Vec<D>& c, hn::Vec<D>& e) {
-  const D d;
-  const Bits* const from = row + i / k;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+template <class Bits> using Lanes16 = hn::FixedTag<Bits, 16 / sizeof(Bits)>;
+template <class Bits> inline constexpr int64_t kLine = kCacheLine / static_cast<int64_t>(sizeof(Bits));  // elements
+
+template <class D>
+HWY_INLINE void store_line(hn::Vec<D> a, hn::Vec<D> b, hn::Vec<D> c, hn::Vec<D> e, D d, hn::TFromD<D>* to) {
+  store_pair(a, b, d, to);
+  store_pair(c, e, d, to + 2 * hn::Lanes(d));
+}
+
+// A line of two rows, or of one: each element of the source k times.
+template <int k, class Bits> HWY_INLINE void repeat_line(const Bits* from, Bits* to, Bits* next) {
+  const Lanes16<Bits> d;
+  const size_t lanes = hn::Lanes(d);
+  auto a = hn::LoadU(d, from), b = a, c = a, e = a;
   if constexpr (k == 1) {
-    a = hn::LoadU(d, from), b = hn::LoadU(d, from + lanes);
-    c = hn::LoadU(d, from + 2 * lanes), e = hn::LoadU(d, from + 3 * lanes);
-  } else if constexpr (k == 2) {
-    const auto first = hn::LoadU(d, from), second = hn::LoadU(d, from + lanes);
-    a = hn::InterleaveLower(d, first, first), b = hn::InterleaveUpper(d, first, first);
-    c = hn::InterleaveLower(d, second, second), e = hn::InterleaveUpper(d, second, second);
+    b = hn::LoadU(d, from + lanes), c = hn::LoadU(d, from + 2 * lanes), e = hn::LoadU(d, from + 3 * lanes);
   } else {
-    const auto all = hn::LoadU(d, from);
-    const auto first = hn::InterleaveLower(d, all, all), second = hn::InterleaveUpper(d, all, all);
+    const auto second = k == 2 ? hn::LoadU(d, from + lanes) : hn::InterleaveUpper(d, a, a);
+    const auto first = k == 2 ? a : hn::InterleaveLower(d, a, a);
     a = hn::InterleaveLower(d, first, first), b = hn::InterleaveUpper(d, first, first);
     c = hn::InterleaveLower(d, second, second), e = hn::InterleaveUpper(d, second, second);
   }
+  store_line(a, b, c, e, d, to);
+  if (next) store_line(a, b, c, e, d, next);
 }
 #endif
 
@@ -110,17 +116,7 @@ template <int k, class Bits> HWY_NOINLINE void repeat_each(const Rows<Bits> rows
     row += first;
     int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-    const hn::FixedTag<Bits, 16 / sizeof(Bits)> d;
-    constexpr int64_t kLanes = 16 / sizeof(Bits);
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-      auto a = hn::Zero(d), b = a, c = a, e = a;
-      repeated<k>(row, i, a, b, c, e);
-      store_pair(a, b, d, to + i);
-      store_pair(c, e, d, to + i + 2 * kLanes);
-      if (!next) continue;
-      store_pair(a, b, d, next + i);
-      store_pair(c, e, d, next + i + 2 * kLanes);
-    }
+    for (; i + kLine<Bits> <= n; i += kLine<Bits>) repeat_line<k>(row + i / k, to + i, next ? next + i : nullptr);
 #endif
     for (; i < n; ++i) {
       to[i] = row[i / k];
@@ -129,13 +125,27 @@ template <int k, class Bits> HWY_NOINLINE void repeat_each(const Rows<Bits> rows
   });
 }
 
-// Rows whose elements are `channels` neighbours.
-template <class Bits> HWY_NOINLINE void copy_channels(const Rows<Bits> rows, const Along width, int64_t channels) {
-  rows.for_each([=](const Bits* row, Bits* to, Bits* next) HWY_ATTR {
-    for (; to; to = next, next = nullptr)
-      for (const Run* x = width.begin; x < width.end; ++x)
-        for (int64_t i = 0; i < x->count; ++i, to += width.stride) copy_run(row + x->from, channels, to);
-  });
+// A row whose elements are `channels` neighbours.
+template <class Bits> HWY_NOINLINE void copy_channels(const Bits* row, const Along& width, int64_t channels, Bits* to) {
+  for (const Run* x = width.begin; x < width.end; ++x) {
+    const Bits* const from = row + x->from;
+    int64_t left = x->count;
+#if HWY_TARGET != HWY_SCALAR
+    // A line each, which the loops below would take longer to see.
+    for (; channels == kLine<Bits> && left > 0; --left, to += width.stride) repeat_line<1, Bits>(from, to, nullptr);
+#endif
+    for (; left > 0; --left, to += width.stride) {
+      int64_t c = 0;
+#if HWY_TARGET != HWY_SCALAR
+      const Lanes16<Bits> d;
+      constexpr int64_t lanes = kLine<Bits> / 4;
+      for (; c + kLine<Bits> <= channels; c += kLine<Bits>) repeat_line<1, Bits>(from + c, to + c, nullptr);
+      if (c == channels) continue;
+      for (; c + lanes <= channels; c += lanes) hn::StoreU(hn::LoadU(d, from + c), d, to + c);
+#endif
+      for (; c < channels; ++c) to[c] = from[c];
+    }
+  }
 }
 
 // Where the elements of a part of a row come from.  The same for every row, so a thread keeps it from row to row.
@@ -185,7 +195,7 @@ template <class Bits> class Places {
   void set_vectors(int64_t inputs, int64_t stride) {
     vectors_ = stride == 1 && inputs >= kLanes && width_ >= kLanes ? (width_ - 1) / kLanes + 1 : 0;
     for (int64_t v = 0; v < vectors_; ++v) {
-      const int64_t* const elements = element_ + begin(v);
+      const int64_t* const elements = element_ + std::min(v * kLanes, width_ - kLanes);
       base_[v] = std::min(elements[0], inputs - kLanes);
       for (int64_t i = 0; i < kLanes; ++i) {
         const int64_t lane = elements[i] - base_[v];
@@ -197,28 +207,30 @@ template <class Bits> class Places {
     }
   }
   HWY_NOINLINE void fill_vectors(const Rows<Bits> rows) const {
-    rows.for_each([this](const Bits* row, Bits* to, Bits* next) HWY_ATTR {
-      const hn::FixedTag<uint8_t, 16> d;
-      const auto placed = [&](int64_t v) HWY_ATTR {
-        return hn::TableLookupBytes(hn::LoadU(d, reinterpret_cast<const uint8_t*>(row + base_[v])),
-                                    hn::LoadU(d, byte_[v]));
-      };
-      const auto at = [this](Bits* elements, int64_t v) { return reinterpret_cast<uint8_t*>(elements + begin(v)); };
-      int64_t v = 0;
-      for (; (v + 2) * kLanes <= width_; v += 2) {
-        const auto a = placed(v), b = placed(v + 1);
-        store_pair(a, b, d, at(to, v));
-        if (next) store_pair(a, b, d, at(next, v));
-      }
-      for (; v < vectors_; ++v) {
-        const auto a = placed(v);
-        hn::StoreU(a, d, at(to, v));
-        if (next) hn::StoreU(a, d, at(next, v));
-      }
-    });
+    rows.for_each([base = base_, byte = byte_[0], vectors = vectors_, width = width_](
+                      const Bits* row, Bits* to, Bits* next) { place(row, base, byte, vectors, width, to, next); });
   }
-  // The last vector may reach back into the one before it.
-  int64_t begin(int64_t v) const { return std::min(v * kLanes, width_ - kLanes); }
+  static HWY_NOINLINE void place(const Bits* row, const int64_t* base, const uint8_t* byte, int64_t vectors,
+                                 int64_t width, Bits* to, Bits* next) {
+    const hn::FixedTag<uint8_t, 16> d;
+    const auto placed = [=](int64_t v) HWY_ATTR {
+      return hn::TableLookupBytes(hn::LoadU(d, reinterpret_cast<const uint8_t*>(row + base[v])),
+                                  hn::LoadU(d, byte + 16 * v));
+    };
+    const auto at = [](Bits* elements) { return reinterpret_cast<uint8_t*>(elements); };
+    int64_t v = 0;
+    for (; (v + 4) * kLanes <= width; v += 4) {
+      const auto a = placed(v), b = placed(v + 1), c = placed(v + 2), e = placed(v + 3);
+      store_line(a, b, c, e, d, at(to + v * kLanes));
+      if (next) store_line(a, b, c, e, d, at(next + v * kLanes));
+    }
+    for (; v < vectors; ++v) {  // the last one may reach back into the one before it
+      const int64_t i = std::min(v * kLanes, width - kLanes);
+      const auto a = placed(v);
+      hn::StoreU(a, d, at(to + i));
+      if (next) hn::StoreU(a, d, at(next + i));
+    }
+  }
 
   int64_t base_[kTile / kLanes];
   uint8_t byte_[kTile / kLanes][16];
