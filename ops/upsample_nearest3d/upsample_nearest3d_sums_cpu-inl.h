@@ -49,6 +49,11 @@ HWY_INLINE hn::Vec<D> add_neighbours(D d, hn::Vec<D> sum, const Element* from) {
     return hn::Add(hn::Add(sum, first(high)), second(high));
   }
 #endif
+  if constexpr (k == 4 && std::is_same_v<Element, hn::TFromD<D>>) {  // one instruction of Arm parts them
+    auto a = sum, b = sum, c = sum, e = sum;
+    hn::LoadInterleaved4(d, from, a, b, c, e);
+    return hn::Add(hn::Add(hn::Add(hn::Add(sum, a), b), c), e);
+  }
   const auto a = load_as(d, from);
   if constexpr (k == 1) return hn::Add(sum, a);
   const auto b = load_as(d, from + lanes);
