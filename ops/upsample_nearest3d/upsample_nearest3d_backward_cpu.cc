@@ -36,6 +36,7 @@ template <class T, class Element> class Gradient {
     // What is copied is narrow and high, for that is what lies together.
     const UpsampleBlocks::Most most{
         .channels = channels,
+        .depth = 1,
         .height = copies ? kChunk : std::max<int64_t>(1, kTile / (channels * a_.input.size[kWidth])),
         .width = copies ? 2 * kCacheLine / static_cast<int64_t>(sizeof(Element)) : kTile / channels};
     const UpsampleBlocks blocks(a_.input, most);

@@ -12,10 +12,10 @@
 
 namespace descend {
 
-// A block is of one batch and depth.
+// A block is of one batch.
 struct UpsampleBlock {
   int64_t first[kUpsampleAxes];
-  int64_t channels, height, width;
+  int64_t channels, depth, height, width;
 };
 
 inline int64_t upsample_offset(const UpsampleView& view, int64_t n, int64_t c, int64_t d, int64_t h, int64_t w) {
@@ -41,16 +41,19 @@ inline bool upsample_channels_inside(const UpsampleView& view) {
 class UpsampleBlocks {
  public:
   struct Most {
-    int64_t channels, height, width;
+    int64_t channels, depth, height, width;
+    int64_t points = kChunk;  // a thread's share
   };
-  // Blocks of at most so many channels, and as wide and high as a thread's share allows up to those numbers.  Blocks
-  // that follow each other lie next to each other in what is written, but for the parts of rows that are wider than a
-  // block: what is known of such a part holds for the same part of the next row.
+  // Blocks of at most so many channels, and as wide, high and deep as a thread's share allows up to those numbers.
+  // Blocks that follow each other lie next to each other in what is written, but for the parts of rows that are wider
+  // than a block: what is known of such a part holds for the same part of the next row.
   UpsampleBlocks(const UpsampleView& written, const Most& most) : size_(written.size) {
-    edge_[kChannel] = most.channels;
-    edge_[kWidth] = std::clamp<int64_t>(kChunk / edge_[kChannel], 1, std::min(size_[kWidth], most.width));
-    edge_[kHeight] =
-        std::clamp<int64_t>(kChunk / (edge_[kChannel] * edge_[kWidth]), 1, std::min(size_[kHeight], most.height));
+    int64_t room = most.points / (edge_[kChannel] = most.channels);
+    const auto cut = [&](int axis, int64_t at_most) {
+      edge_[axis] = std::clamp<int64_t>(room, 1, std::min(size_[axis], at_most));
+      room /= edge_[axis];
+    };
+    cut(kWidth, most.width), cut(kHeight, most.height), cut(kDepth, most.depth);
     if (most.channels == 1) std::swap(order_[3], order_[4]);
     if (upsample_channels_inside(written) || most.channels > 1)
       std::rotate(order_ + 1, order_ + 2, order_ + kUpsampleAxes);
@@ -75,6 +78,7 @@ class UpsampleBlocks {
       UpsampleBlock block;
       for (int axis = 0; axis < kUpsampleAxes; ++axis) block.first[axis] = at[axis] * edge_[axis];
       block.channels = std::min(edge_[kChannel], size_[kChannel] - block.first[kChannel]);
+      block.depth = std::min(edge_[kDepth], size_[kDepth] - block.first[kDepth]);
       block.height = std::min(edge_[kHeight], size_[kHeight] - block.first[kHeight]);
       block.width = std::min(edge_[kWidth], size_[kWidth] - block.first[kWidth]);
       body(static_cast<const UpsampleBlock&>(block));

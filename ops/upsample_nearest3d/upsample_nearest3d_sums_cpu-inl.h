@@ -32,6 +32,28 @@ HWY_INLINE hn::Vec<D> add_neighbours(D d, hn::Vec<D> sum, const Element* from) {
   return sum;
 #else
   const size_t lanes = hn::Lanes(d);
+#if HWY_TARGET == HWY_NEON
+  // Of two neighbours in 32 bits the first has to be shifted, of the second the rest has to go: no more than widening.
+  if constexpr (k > 1 && std::is_same_v<Element, bfloat16> && hn::MaxLanes(d) == 4) {
+    const hn::Full128<uint32_t> u32;
+    const auto* pairs = reinterpret_cast<const uint16_t*>(from);
+    const auto load = [&](size_t i)
+                          HWY_ATTR { return hn::BitCast(u32, hn::LoadU(hn::Full128<uint16_t>(), pairs + i)); };
+    const auto first = [&](auto v) HWY_ATTR { return hn::BitCast(d, hn::ShiftLeft<16>(v)); };
+    const auto second = [&](auto v) HWY_ATTR { return hn::BitCast(d, hn::And(v, hn::Set(u32, 0xffff0000))); };
+    const auto a = load(0);
+    if constexpr (k == 2) return hn::Add(hn::Add(sum, first(a)), second(a));
+    const auto b = load(8);
+    const auto low = hn::ConcatEven(u32, b, a), high = hn::ConcatOdd(u32, b, a);
+    sum = hn::Add(hn::Add(sum, first(low)), second(low));
+    return hn::Add(hn::Add(sum, first(high)), second(high));
+  }
+#endif
+  if constexpr (k == 4 && std::is_same_v<Element, hn::TFromD<D>>) {  // one instruction of Arm parts them
+    auto a = sum, b = sum, c = sum, e = sum;
+    hn::LoadInterleaved4(d, from, a, b, c, e);
+    return hn::Add(hn::Add(hn::Add(hn::Add(sum, a), b), c), e);
+  }
   const auto a = load_as(d, from);
   if constexpr (k == 1) return hn::Add(sum, a);
   const auto b = load_as(d, from + lanes);
@@ -46,39 +68,36 @@ HWY_INLINE hn::Vec<D> add_neighbours(D d, hn::Vec<D> sum, const Element* from) {
 #endif
 }
 
-// Elements to[i, n), as far as they fill vectors of D: element i is the sum of the k neighbours from k * i on, on each
-// row.  Answers the first that is left.
-template <int k, class D, class Element>
+// Elements to[i, n), as far as they fill m vectors of D at a time, whose sums do not wait for each other: element i is
+// the sum of the k neighbours from k * i on, on each row.  Answers the first that is left.
+template <int k, int m, class D, class Element>
 HWY_INLINE int64_t sum_neighbour_vectors(D d, const Element* from, Owned depth, Owned height, int64_t i, int64_t n,
                                          Element* to) {
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) {
-    auto sum = hn::Zero(d);
+  for (; i + m * lanes <= n; i += m * lanes) {
+    auto a = hn::Zero(d), b = a, c = a, e = a;
     for (int64_t z = 0; z < depth.count; ++z)
-      for (int64_t y = 0; y < height.count; ++y)
-        sum = add_neighbours<k>(d, sum, from + z * depth.stride + y * height.stride + k * i);
-    store_as(sum, d, to + i);
+      for (int64_t y = 0; y < height.count; ++y) {
+        const Element* at = from + z * depth.stride + y * height.stride + k * i;
+        a = add_neighbours<k>(d, a, at);
+        if constexpr (m > 1) b = add_neighbours<k>(d, b, at + k * lanes);
+        if constexpr (m > 2) c = add_neighbours<k>(d, c, at + 2 * k * lanes);
+        if constexpr (m > 2) e = add_neighbours<k>(d, e, at + 3 * k * lanes);
+      }
+    if constexpr (m == 1) store_as(a, d, to + i);
+    if constexpr (m > 1) store_two(a, b, d, to + i);
+    if constexpr (m > 2) store_two(c, e, d, to + i + 2 * lanes);
   }
   return i;
 }
 template <class T, int k, class Element>
 HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height, int64_t n, Element* to) {
   const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {  // two sums at a time do not wait for each other
-    auto a = hn::Zero(d), b = a;
-    for (int64_t z = 0; z < depth.count; ++z)
-      for (int64_t y = 0; y < height.count; ++y) {
-        const Element* at = from + z * depth.stride + y * height.stride + k * i;
-        a = add_neighbours<k>(d, a, at);
-        b = add_neighbours<k>(d, b, at + k * lanes);
-      }
-    store_two(a, b, d, to + i);
-  }
-  i = sum_neighbour_vectors<k>(d, from, depth, height, i, n, to);
+  int64_t i = sum_neighbour_vectors<k, 4>(d, from, depth, height, 0, n, to);
+  i = sum_neighbour_vectors<k, 2>(d, from, depth, height, i, n, to);
+  i = sum_neighbour_vectors<k, 1>(d, from, depth, height, i, n, to);
 #if HWY_TARGET != HWY_SVE_256  // where Highway 1.0.3's ConcatEven and ConcatOdd take any vector for a full one
-  i = sum_neighbour_vectors<k>(hn::CappedTag<T, 16 / sizeof(T)>(), from, depth, height, i, n, to);
+  i = sum_neighbour_vectors<k, 1>(hn::CappedTag<T, 16 / sizeof(T)>(), from, depth, height, i, n, to);
 #endif
   const hn::CappedTag<T, 1> one;  // loads a half type faster than a scalar does
   for (; i < n; ++i) {

@@ -142,7 +142,8 @@ void elementwise_in_registers(const Iteration<N>& points, void* const* data, con
   };
   const int64_t n = points.points();
   if (n <= kChunk) return run_rows(0, n);
-  parallel_for(n, kChunk, run_rows);
+  // A few large parts would be uneven, and many small ones interrupt the writing too often.
+  parallel_for(n, n < 16 * kChunk ? kChunk / 4 : kChunk, run_rows);
 }
 
 // Everything else: box by box, each operand as contiguous Elements, in place where it is stored so and in a buffer

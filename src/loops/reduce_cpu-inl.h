@@ -102,6 +102,22 @@ template <int lists, class Tile> std::array<double, lists> sum_tiles(int64_t cou
   std::array<double, lists> result{};
   if (count == 0) return result;
   const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
+  constexpr int64_t kFew = 1024;
+  if (tiles > per_chunk && tiles <= kFew) {  // a few chunks would be uneven for threads: smaller parts, then the chunks
+    double sums[lists][kFew];
+    parallel_for(tiles, per_chunk / 4, [&](int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < end; ++at) {
+        const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
+        for (int list = 0; list < lists; ++list) sums[list][at] = parts[static_cast<size_t>(list)];
+      }
+    });
+    for (int list = 0; list < lists; ++list) {
+      SumOfTiles sum(count);
+      sum.add(sums[list], tiles);
+      result[static_cast<size_t>(list)] = sum.value();
+    }
+    return result;
+  }
   double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
     CompensatedSum sum[lists];
