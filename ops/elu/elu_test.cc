@@ -23,7 +23,8 @@ const std::vector<Numbers> kNumbers{{1, 1, 1},          {1.6732632423543772, 1.0
                                     {0.17, 0.17, -0.5}, {0, 1, 1},
                                     {1, 0, 0}};
 
-const std::vector<Sizes> kShapes{{}, {1}, {5}, {7, 300}, {3, 1, 170}, {2, 1, 3, 1, 2, 2, 1, 5}, {0, 4}, {37, 29}};
+const std::vector<Sizes> kShapes{{},     {1},      {5},     {7, 300}, {3, 1, 170}, {2, 1, 3, 1, 2, 2, 1, 5},
+                                 {0, 4}, {37, 29}, {24, 72}};
 
 // FLOAT and DOUBLE within 2 ulp: one rounding in the exponential (0.6 ulp at most) and one in the product, each worth
 // up to an ulp of the result.  The half kinds are computed in float and rounded once: 1 ulp only where float's own
@@ -98,9 +99,9 @@ void check_backward(DataType in, DataType result, const Sizes& shape, Layout a, 
   });
 }
 
-void check_forward(DataType in, DataType result, const Sizes& shape, Layout a, Layout o, const Numbers& n) {
-  const std::string where = describe_case(in, result, shape, a, a, o, n);
-  Tensor self(in, shape, a), out(result, shape, o), expected(result, shape, o);
+void check_forward(DataType in, DataType result, const Sizes& shape, const View& view, Layout o, const Numbers& n,
+                   const std::string& where) {
+  Tensor self(in, shape, view), out(result, shape, o), expected(result, shape, o);
   self.fill(inputs(in, n, 3));
   self.upload();
   out.upload();
@@ -117,6 +118,9 @@ void check_forward(DataType in, DataType result, const Sizes& shape, Layout a, L
   find_operator("aclnnElu")->reference(&p);
   expect_close(out, expected, in, where, [](int64_t) { return false; });
 }
+void check_forward(DataType in, DataType result, const Sizes& shape, Layout a, Layout o, const Numbers& n) {
+  check_forward(in, result, shape, lay_out(shape, a), o, n, describe_case(in, result, shape, a, a, o, n));
+}
 
 class EluOperators : public testing::Test {
   OnDevice on_device_;
@@ -129,6 +133,15 @@ TEST_F(EluOperators, gradient_agrees_with_the_reference_for_all_dtypes_and_numbe
         for (bool is_result : {false, true})
           check_backward(in, out, {97, 151}, Layout::kContiguous, Layout::kContiguous, Layout::kContiguous, n,
                          is_result);
+}
+
+// Two dimensions of stride 1: neither is the one along which vectors may be read.
+TEST_F(EluOperators, elements_of_an_input_may_share_memory) {
+  for (DataType in : kFloatsAndDouble)
+    for (const View& view : {View{{1, 1, 16}, 0, 121}, View{{16, 1, 1}, 0, 121}, View{{1, 16, 1}, 0, 31}})
+      check_forward(
+          in, in, {8, 2, 8}, view, Layout::kContiguous, kNumbers[2],
+          cat(descend::name(in), " with strides ", view.strides[0], " ", view.strides[1], " ", view.strides[2]));
 }
 
 TEST_F(EluOperators, gradient_agrees_with_the_reference_for_all_layouts_and_shapes) {

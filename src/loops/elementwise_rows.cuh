@@ -30,9 +30,12 @@ template <int N> struct Rows {
   }
 };
 
-// A single row that every operand lies along, rows each longer than what a block does at once, or any.  What finding a
-// vector's row costs is a third of all instructions for operands of two bytes; of long rows a block has one only.
-enum class RowsKind { kLine, kLong, kAny };
+// To find each vector's row is a third of all instructions for operands of two bytes, where that is needed.
+enum class RowsKind {
+  kLine,  // a single row that every operand lies along
+  kLong,  // rows at least as long as what a block does at once: a block has a part of one
+  kAny,
+};
 template <class T, class Element, int N, RowsKind kind, class F>
 __global__ void __launch_bounds__(kThreads, kBlocksOf<Element, F>)
     run_rows(const __grid_constant__ Rows<N> rows, F given) {

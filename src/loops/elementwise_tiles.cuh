@@ -153,8 +153,9 @@ bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, in
     if (tiles.way[k] == Way::kNeither) continue;
     if (tiles.way[k] == Way::kAlongY) tiles.slot[k] = tiles.slots++;
     if (!is_aligned(data[k])) return false;
+    const int own = tiles.way[k] == Way::kAlongX ? x : y;
     for (int i = 0; i <= x; ++i)
-      if (points.stride[k][i] != 1 && points.stride[k][i] % run != 0) return false;
+      if (i != own && points.stride[k][i] % run != 0) return false;
   }
   tiles.extent_x = points.extent[x];
   tiles.extent_y = points.extent[y];
