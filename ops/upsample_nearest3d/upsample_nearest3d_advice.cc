@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the checker looks at in calls of the nearest upsampling: the limits that the page states.
+// What the checker is told of calls of the nearest upsampling: the limits that the page states, and that it copies.
 #include <cmath>
 
 #include "ops/upsample_nearest3d/upsample_nearest3d.h"
@@ -49,6 +49,7 @@ void advise_sizes(const char* large_name, const aclTensor& large, const char* sm
 
 void UpsampleNearest3d::advise(const Params& p, Advice& advice) {
   advise_sizes("out", *p.out, "self", *p.self, {p.scalesD, p.scalesH, p.scalesW}, advice);
+  advice.only_moves = true;
 }
 void UpsampleNearest3dBackward::advise(const Params& p, Advice& advice) {
   advise_sizes("gradOut", *p.gradOut, "gradInput", *p.gradInput, {p.scalesD, p.scalesH, p.scalesW}, advice);

@@ -26,7 +26,9 @@ struct WatchedRun {
   // What the advice says of a parameter's values; null: nothing.
   const Advice::Classes* classes_of(const Use& use) const;
   // A result that is not finite is explained before anything ran.
-  bool explained() const { return advice.not_finite || advice.has(Advice::Remark::kMeanOfNothing); }
+  bool explained() const {
+    return advice.not_finite || advice.only_moves || advice.has(Advice::Remark::kMeanOfNothing);
+  }
   // Reports what is wrong with class numbers; true where a mean over them is one of nothing.
   bool judge(const Use& use, const Advice::Classes& classes, const ClassCount& count) const;
   void report(Finding finding, const std::string& argument, std::string text) const;

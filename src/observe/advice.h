@@ -41,6 +41,7 @@ struct Advice {
   std::vector<Classes> classes;
   std::string attributes;   // the parameters that are no tensors, for people
   bool not_finite = false;  // one of them is not
+  bool only_moves = false;  // results are elements of the inputs: none can be not finite by itself
 };
 
 }  // namespace descend
