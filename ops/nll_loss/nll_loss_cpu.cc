@@ -14,9 +14,9 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kInCache = 1 << 17;        // positions whose lines of memory the caches may hold
-inline constexpr int64_t kPositions = kChunk / 16;  // that a thread takes at a time: each has a line of 16 elements
-inline constexpr int64_t kAhead = 64;               // positions whose elements are asked for before they are needed
+constexpr int64_t kInCache = 1 << 17;        // positions whose lines of memory the caches may hold
+constexpr int64_t kPositions = kChunk / 16;  // that a thread takes at a time: each has a line of 16 elements
+constexpr int64_t kAhead = 64;               // positions whose elements are asked for before they are needed
 
 // Positions of one row: their targets, and their elements of class 0, so many elements apart.
 template <class Target, class Element> struct Row {
@@ -106,10 +106,10 @@ void NLLLossCpu(const NLLLossArgs& a, void* const* data) {
 }
 
 void NLLLossTotalCpu(const NLLLossTotalArgs& a, void* const* data) {
-  const auto [loss, weight] =
-      sum_term_lists<2>(a.points.points(), [&](int64_t begin, int64_t n, double(*terms)[kTile]) {
-        load_losses(a.classes, a.class_stride, a.points, 0, data[0], data[1], data[2], begin, n, terms[0], terms[1]);
-      });
+  const auto fill = [&](int64_t begin, int64_t n, double(*terms)[kTile]) {
+    load_losses(a.classes, a.class_stride, a.points, 0, data[0], data[1], data[2], begin, n, terms[0], terms[1]);
+  };
+  const auto [loss, weight] = sum_term_lists<2>(a.points.points(), fill, kPositions / kTile);
   const auto store = [&](double v, DataType dtype, void* to) {
     // What is rounded as it is stored need not be rounded before.
     store_number(v, dtype == a.classes.rounded ? DataType::kDouble : a.classes.rounded, dtype, to);

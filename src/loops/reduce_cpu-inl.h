@@ -97,15 +97,18 @@ template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
 }
 
 // The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
-// from number `begin` on.  What a sum is does not depend on the other lists.
-template <int lists, class Tile> std::array<double, lists> sum_tiles(int64_t count, const Tile& tile) {
+// from number `begin` on.  What a sum is does not depend on the other lists, nor on how many tiles a thread takes at a
+// time; 0: as many as suit terms that cost little.
+template <int lists, class Tile>
+std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t tiles_at_once = 0) {
   std::array<double, lists> result{};
   if (count == 0) return result;
   const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
   constexpr int64_t kFew = 1024;
-  if (tiles > per_chunk && tiles <= kFew) {  // a few chunks would be uneven for threads: smaller parts, then the chunks
+  if (tiles_at_once == 0) tiles_at_once = tiles > per_chunk ? per_chunk / 4 : tiles;
+  if (tiles > tiles_at_once && tiles <= kFew) {  // chunks would be few and uneven for threads: smaller parts, then they
     double sums[lists][kFew];
-    parallel_for(tiles, per_chunk / 4, [&](int64_t begin, int64_t end) {
+    parallel_for(tiles, tiles_at_once, [&](int64_t begin, int64_t end) {
       for (int64_t at = begin; at < end; ++at) {
         const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
         for (int list = 0; list < lists; ++list) sums[list][at] = parts[static_cast<size_t>(list)];
@@ -136,14 +139,16 @@ template <int lists, class Tile> std::array<double, lists> sum_tiles(int64_t cou
 }
 
 // The same, where fill(begin, n, terms) writes the terms of each list to terms[list].
-template <int lists, class Fill> std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill) {
-  return sum_tiles<lists>(count, [&](int64_t begin, int64_t n) {
+template <int lists, class Fill>
+std::array<double, lists> sum_term_lists(int64_t count, const Fill& fill, int64_t tiles_at_once = 0) {
+  const auto tile = [&](int64_t begin, int64_t n) {
     HWY_ALIGN double terms[lists][kTile];
     std::array<double, lists> sums;
     fill(begin, n, terms);
     for (int list = 0; list < lists; ++list) sums[static_cast<size_t>(list)] = sum_padded_tile(terms[list], n);
     return sums;
-  });
+  };
+  return sum_tiles<lists>(count, tile, tiles_at_once);
 }
 
 // The sum of one list, whose terms fill writes to `terms`.
