@@ -101,7 +101,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     for (const char* reduction : {"none", "mean"})
       for (bool smooth : {false, true}) {
         const double smoothing = smooth ? 0.1 : 0;
-        for (int64_t classes : {29, 600}) {
+        for (int64_t classes : {29, 128, 600}) {
           for (const Way& way : all_ways()) add(bits, {13, classes, t, reduction, smoothing, smooth}, way);
           Case c{13, classes, t, reduction, smoothing, smooth};
           c.target = DataType::kInt32;
@@ -114,11 +114,12 @@ void add(Bits& bits, const Case& c, Way way = {}) {
         }
       }
   }
-  // A row that threads share, and more rows than blocks of losses.
+  // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
+  for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});
 });
 
 }  // namespace

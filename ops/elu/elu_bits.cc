@@ -57,6 +57,9 @@ void add(Bits& bits, DataType in, DataType result, const Sizes& shape, const std
         in_place(call, t, {7, 5, 37}, kUsual, layout);
       });
     add(bits, t, t, {9, 67}, " repeated", kUsual, {.in = Layout::kBroadcast});
+    // Of whole vectors, and of rows that a GPU's blocks share.
+    for (const Way& way : all_ways()) add(bits, t, t, {2, 72, 136}, "", kUsual, way);
+    add(bits, t, t, {3, 4104}, " repeated", kUsual, {.in = Layout::kBroadcast});
     for (const Numbers& n : kNumbers) add(bits, t, t, {997}, ", " + n.words(), n, {});
     for (DataType result : kOutputs)
       if (result != t) add(bits, t, result, {997}, " to " + descend::name(result), kUsual, {});

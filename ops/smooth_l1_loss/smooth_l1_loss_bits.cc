@@ -88,6 +88,13 @@ void add(Bits& bits, const std::string& words, const Case& c, Way way = {}) {
       c.result = DataType::kFloat;  // which holds the sum
       c.shapes = same({70001}, reduction);
       add(bits, label(t, {70001}) + words_of(reduction), c);
+      if (reduction == kMean) {  // of so many terms that threads share chunks, not tiles
+        c.shapes = same({600011}, reduction);
+        add(bits, label(t, {600011}) + words_of(reduction), c);
+      }
+      // Rows that a GPU's blocks share.
+      c.shapes = {{3, 4104}, {3, 4104}, {4104}, {3, 4104}};
+      if (reduction == kNone) add(bits, label(t, {3, 4104}) + " and [4104]" + words_of(reduction), c);
       // A sum of more chunks than one, of operands that are not neighbours.
       c.shapes = same({191, 367}, reduction);
       for (const Way& way : {Way{}, Way{Layout::kTransposed, Layout::kTransposed}})
