@@ -22,7 +22,7 @@ namespace {
 constexpr int kBatch = 256;
 constexpr uint64_t kBatchBytes = 4 << 20;
 constexpr uint64_t kSmallBytes = 64 << 10;  // of a call whose phase one matters
-constexpr uint64_t kOwnBytes = 256 << 10;   // up to which few calls are shared by threads
+constexpr uint64_t kOwnBytes = 256 << 10;   // up to which loops are mostly one chunk, and one thread has it
 // A thread that shared in a loop looks out for the next one for a while; not while something else is timed.
 constexpr std::chrono::milliseconds kRest(2);
 

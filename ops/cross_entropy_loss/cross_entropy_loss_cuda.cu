@@ -176,13 +176,13 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
   const auto bytes_in_team = [&](int team) {
     return ceil_divide(tiles, team) * (kTile + kSkew) * static_cast<int64_t>(sizeof(Element)) + at_once * sums;
   };
-  while (l.team < on.largest_cluster && bytes_in_team(l.team) > kBlockMemory) l.team *= 2;
-  const int64_t bytes = bytes_in_team(l.team);
+  int team = 1;
+  while (team < on.largest_cluster && bytes_in_team(team) > kBlockMemory) team *= 2;
+  const int64_t bytes = bytes_in_team(team);
   if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(on, long_rows<Element, true>, blocks * l.team, l.team, kLongThreads,
-                             static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, l.team)),
+    return start_in_clusters(on, long_rows<Element, true>, blocks * team, team, kLongThreads,
+                             static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, team)),
                              static_cast<int>(at_once));
-  l.team = 1;
   constexpr int kSumsAtOnce = 64;
   return start(on, long_rows<Element, false>, blocks, kLongThreads, static_cast<size_t>(kSumsAtOnce * sums), l, 0,
                kSumsAtOnce);

@@ -20,7 +20,6 @@ template <class Element> struct Loss {
   Element *loss, *log_prob, *zloss, *lse;
   CudaScratch* scratch;
   int64_t per_block;  // rows whose losses are added one after the other: of a warp, or of a team of blocks
-  int team = 1;       // of so many blocks
   bool in_vectors;    // both matrices' rows are neighbours and begin where 16 bytes may be moved
 
   __device__ __forceinline__ const Element* at(int64_t row, int64_t column) const {
@@ -85,7 +84,8 @@ template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count
     const int list = i / tiles, tile = i % tiles, first = tile * static_cast<int>(kTile);
     const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
     const double* const numbers = scratch->numbers + (list == 0 ? kLossOf : kZlossOf) + first;
-    const double total = sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = __ldcg(numbers + i); });
+    const double total =
+        sum_tile<1>(n, group, [&](int at, int, double(&value)[1]) { value[0] = __ldcg(numbers + at); });
     if (group.rank == 0) parts[list][tile] = total;
   }
   __syncthreads();

@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-inline constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
-inline constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
-inline constexpr int64_t kNoClass = -1;                  // no block has it
+constexpr int64_t kLargest = sizeof(complex128);  // bytes of an element of out
+constexpr int64_t kInCache = 1 << 20;             // bytes of out that the cache keeps
+constexpr int64_t kNoClass = -1;                  // no block has it
 
 // Calls body(i) for i from 0 to n - 1, four in a turn: looking one position up takes a few instructions only.  For the
 // same reason the bodies are always inlined.

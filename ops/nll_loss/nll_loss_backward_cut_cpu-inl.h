@@ -38,8 +38,8 @@ class Cut {
  public:
   explicit Cut(const NLLLossBackwardArgs& a) : points_(a.points.points()), classes_(a.classes.count) {
     const int last = a.points.rank - 1;
-    // Along what lies closer together.
-    by_class = last >= 0 &&
+    // Along what lies closer together: neighbours in memory are positions, not classes.
+    const bool by_class = last >= 0 &&
                (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
     row_ = by_class ? a.points.extent[last] : points_;
     below_ = points_ / row_;
@@ -54,8 +54,6 @@ class Cut {
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
     blocks_ = (classes_ - 1) / block_ + 1;
   }
-
-  bool by_class;  // neighbours in memory lie along positions, not along classes
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
   int64_t grain() const {  // as many rows as belong together, or more

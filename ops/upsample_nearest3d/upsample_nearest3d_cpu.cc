@@ -12,7 +12,6 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Bits> class Upsampling {
  public:

@@ -55,17 +55,18 @@ __device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, con
   return add_columns<V>(column, group.mask);
 }
 
-// True in the one block of the launch that gets here last; it sees what all others have written.
+// True in the one block of the launch that gets here last; it sees what all others have written.  The first thread's
+// fences stand for the whole block: each thread's own would wait for all that this thread has stored.
 __device__ inline bool is_last_block(unsigned* ticket) {
   __shared__ bool last;
   __syncthreads();
   if (threadIdx.x == 0) {
-    __threadfence();  // for what the others wrote too; theirs would wait for everything that they stored
+    __threadfence();
     last = atomicAdd(ticket, 1u) == gridDim.x - 1;
     if (last) *ticket = 0;  // for the next launch
+    __threadfence();
   }
   __syncthreads();
-  if (last) __threadfence();
   return last;
 }
 

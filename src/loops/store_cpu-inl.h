@@ -28,17 +28,6 @@ template <class D> HWY_INLINE void store_pair(hn::Vec<D> a, hn::Vec<D> b, D d, h
   hn::StoreU(b, d, to + hn::Lanes(d));
 }
 
-// A plain loop: a library's memcpy of a few hundred bytes begins and ends with stores across cache lines, after which a
-// Neoverse N1 reads each line before it writes it, at an eighth of the speed.
-template <class T> HWY_INLINE void copy_run(const T* from, int64_t n, T* to) {
-  const hn::ScalableTag<T> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes)
-    store_pair(hn::LoadU(d, from + i), hn::LoadU(d, from + i + lanes), d, to + i);
-  for (; i < n; ++i) to[i] = from[i];
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace descend
 HWY_AFTER_NAMESPACE();
