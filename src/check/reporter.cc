@@ -122,12 +122,13 @@ void Reporter::write(const std::string& text) const {
   errno = kept;
 }
 
-void Reporter::report(const Reported& reported) {
+void Reporter::report(Reported reported, const std::function<std::string()>& text) {
   if (suppressed(id_of(reported.finding))) return;
   {
     const std::lock_guard lock(mutex_);
     if (++seen_[{static_cast<int>(reported.finding), place_of(reported)}] > 1) return;
   }
+  reported.text = text();
   write(json_ ? as_json(reported) : for_people(reported));
 }
 

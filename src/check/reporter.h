@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -32,7 +33,11 @@ class Reporter {
   Reporter(const std::string& suppressed, const std::string& json);
 
   // The same thing at the same place is said once and counted.
-  void report(const Reported& reported);
+  void report(const Reported& reported) {
+    report(reported, [&] { return reported.text; });
+  }
+  // The same, of a thing whose text takes time: it is made only to be said.
+  void report(Reported reported, const std::function<std::string()>& text);
   void report_all(const std::vector<Reported>& all) {
     for (const Reported& each : all) report(each);
   }
