@@ -144,6 +144,16 @@ class Programs(Built):
         status, found = self.check(self.build(source))
         self.assertEqual((status, len(found)), (3, 1))
 
+    def test_a_forked_child_ends_by_what_it_found_itself(self):
+        program = self.build(PROGRAMS / "forked.c")
+        last = {FOUND: "==descend== 1 finding: DSC-107", 0: "==descend== nothing found"}
+        for who, child, parent in (("nobody", 0, 0), ("child", FOUND, 0), ("parent", 0, FOUND)):
+            with self.subTest(who):
+                ended = self.descend("--check", "--", program, who)
+                self.assertEqual((ended.returncode, ended.stdout), (parent, f"{child}\n"), ended.stderr)
+                lines = [line for line in ended.stderr.splitlines() if line in last.values()]
+                self.assertEqual(lines, ([last[child]] if child else []) + [last[parent]])
+
     def test_a_copy_that_is_over_when_it_returns_is_no_race(self):
         self.assertEqual(self.check(self.build(PROGRAMS / "pageable.c")), (0, []))
 

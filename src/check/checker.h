@@ -39,6 +39,8 @@ class Checker final : public Observer {
 
   // What is still alive, once.
   void report_alive(const char* when);
+  // Is not to be reported.  With the lock, or in the child of a fork, where nothing else runs yet: it is the parent's.
+  void forget_alive();
 
   // Whether an address is one that the host has no access to because of us.  Asked in a signal: no lock, no memory.
   bool keeps(const void* address) const { return blocks_.reserved(address); }

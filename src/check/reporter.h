@@ -45,8 +45,13 @@ class Reporter {
   // Something that the last line says of all of it.
   void remark(const std::string& text);
 
-  // The last line.  How many different things were found.
-  size_t summarize();
+  // How many different things were found.
+  size_t found();
+  // The last line.
+  void summarize();
+
+  // In the child of a fork, where nothing else runs yet: what was found is the parent's.
+  void leave_to_parent();
 
  private:
   using Key = std::pair<int, std::string>;  // the finding; function, argument and place

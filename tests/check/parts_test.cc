@@ -161,10 +161,24 @@ TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
   for (const Finding finding : {Finding::kObjectAlive, Finding::kRaceOfStreams, Finding::kTarget, Finding::kTarget})
     reporter.report({finding, "aclnnTest", "target", "text", {}});
   for (int i = 0; i < 2; ++i) reporter.remark("the device is far away");
-  EXPECT_EQ(reporter.summarize(), 1u);
+  EXPECT_EQ(reporter.found(), 1u);
+  reporter.summarize();
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(text.find("==descend== DSC-401 aclnnTest, target: a target is no class"), 0u) << text;
   EXPECT_TRUE(text.ends_with("\n==descend== 1 finding: DSC-401 (2 times); the device is far away\n")) << text;
+}
+
+TEST(CheckReporter, a_forked_child_begins_with_nothing_found) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("", "");
+  const Reported found{Finding::kTarget, "aclnnTest", "target", "text", {}};
+  reporter.report(found);
+  reporter.leave_to_parent();
+  EXPECT_EQ(reporter.found(), 0u);
+  reporter.report(found);
+  EXPECT_EQ(reporter.found(), 1u);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("DSC-401"), text.rfind("DSC-401")) << text;  // it is said in both
 }
 
 TEST(CheckValues, counts_classes_in_logical_order) {
