@@ -217,6 +217,18 @@ class Trace(Built):
             self.assertIn(name, [each["name"] for each in slices if each["pid"] == 0])
         self.assertRegex(text, r"(?m)^aclnnElu +2 +[\d.]+ +[\d.]+ +[\d.]+ +\d+ %$")
 
+    def arguments(self, name, program):
+        """Those of the operator's only slice."""
+        [only] = [each["args"] for each in self.events(program)[0] if each["name"] == name and each["pid"] == 1]
+        return only
+
+    def test_bytes_are_those_of_the_elements_that_are_read_or_written(self):
+        loss = self.arguments("aclnnNLLLoss", self.build(PROGRAMS / "dsc_401.c", "-DFIXED"))
+        self.assertEqual((loss["self"], loss["target"], loss["weight"]), ("FLOAT[2,3]", "INT64[2]", "FLOAT[3]"))
+        self.assertEqual(loss["bytes"], 2 * (8 + 4 + 4) + 2 * 4)  # two positions, the loss and the sum of the weights
+        elu = self.arguments("aclnnElu", self.build(PROGRAMS / "repeated.c"))
+        self.assertEqual((elu["self"], elu["bytes"]), ("FLOAT[16] with strides [0]", 4 + 16 * 4))
+
     def test_with_json_standard_error_is_lines_of_json(self):
         program = self.build(PROGRAMS / "dsc_107.c")
         ended = self.descend("--check", "--json", "--trace", self.folder / "trace.json", "--", program)

@@ -12,6 +12,7 @@
 
 #include "src/base/text.h"
 #include "src/device/bandwidth.h"
+#include "src/tensor/overlap.h"
 
 namespace descend {
 namespace {
@@ -32,8 +33,10 @@ uint64_t bytes_of(const Work& work) {
   uint64_t bytes = work.bytes * (work.from != nullptr ? 2 : 1);  // a copy reads and writes
   if (work.uses.empty()) return bytes;
   bytes = 0;
-  for (const Use& use : work.uses)
-    bytes += static_cast<uint64_t>(size_of(use.view)) * size_of(use.view.dtype) * (use.read && use.written ? 2 : 1);
+  for (const Use& use : work.uses) {
+    const int64_t elements = std::min(size_of(without_repeats(use.view)), use.most);
+    bytes += static_cast<uint64_t>(elements) * size_of(use.view.dtype) * (use.read && use.written ? 2 : 1);
+  }
   return bytes;
 }
 
