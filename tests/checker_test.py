@@ -238,6 +238,14 @@ class Trace(Built):
         row = next(each for each in table["trace"] if each["function"] == "aclnnElu")
         self.assertEqual(set(row), {"function", "calls", "total_us", "mean_us", "bytes", "gb_per_s", "share"})
 
+    def test_measuring_the_device_is_in_no_row(self):
+        events, text = self.events(self.build(PROGRAMS / "repeated.c"), "--json")
+        slices = [each for each in events if each["ph"] == "X" and each["pid"] == 0]
+        calls = sorted((each["ts"], each["ts"] + each["dur"]) for each in slices)
+        gaps = [begin - max(end for _, end in calls[:i]) for i, (begin, _) in enumerate(calls) if i > 0]
+        copies = 5 * 2 * (64 << 20)  # bytes that src/device/bandwidth.cc reads and writes, at its best speed or slower
+        self.assertGreaterEqual(max(gaps), copies / json.loads(text)["copy_gb_per_s"] / 1e3)
+
     def test_together_with_the_checker_and_many_threads(self):
         events, text = self.events(self.build(PROGRAMS / "threads.c"), "--check")
         self.assertEqual(len([each for each in events if each["name"] == "aclnnElu" and each["pid"] == 1]), 8 * 20 * 2)

@@ -124,11 +124,15 @@ Status Trace::submitting(const StreamInfo* stream, const Work&) {
     copy_begun = now();
     return {};
   }
+  const double asked = now();
   {
     const std::lock_guard lock(mutex_);
     if (file_ == nullptr) return {};
     clock_of(*stream->device);
   }
+  // The first time the device is measured, for which others wait: that is not the program's time.
+  const double took = now() - asked;
+  for (int i = 0; i < std::min(depth, kDeepest); ++i) begun[i] += took;
   std::unique_ptr<Event> begin = stream->device->make_event();
   if (begin != nullptr && stream->stream->record(*begin).ok()) work_begun = begin.release();
   return {};
