@@ -106,12 +106,12 @@ class Programs(Built):
         names = re.findall(r"(?m)^  ACL_(FLOAT|FLOAT16|BF16|DOUBLE|COMPLEX\d+) = (\d+),$",
                            (prefix() / "include/acl/acl_base.h").read_text())
         self.assertEqual(len(names), 7)
-        for (name, number), step in itertools.product(names, "12"):
-            with self.subTest(name, step=step):
-                self.assertEqual(self.check(program, arguments=[number, step, "1"]), (0, []))
-                _, found = self.check(program, arguments=[number, step, "3e38"])
+        for (name, number), step, at in itertools.product(names, "12", ("0", "39")):
+            with self.subTest(name, step=step, at=at):
+                self.assertEqual(self.check(program, arguments=[number, step, "1", at]), (0, []))
+                _, found = self.check(program, arguments=[number, step, "3e38", at])
                 self.assertEqual([each["id"] for each in found], ["DSC-403"], found)
-                self.assertRegex(found[0]["text"], rf"^{name}\[3\].* has (inf|a NaN or an infinity) at \[2\]")
+                self.assertRegex(found[0]["text"], rf"^{name}\[40\].* has (inf|a NaN or an infinity) at \[{at}\]")
 
     def test_copies_past_the_end_and_memory_freed_twice_are_told_although_they_are_refused(self):
         status, found = self.check(self.build(PROGRAMS / "bounds.c"))

@@ -155,6 +155,25 @@ TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
     EXPECT_EQ(has_not_finite(view_of(DataType::kDouble, {1}, {1}, &value)), !std::isfinite(value)) << value;
 }
 
+// A part that is not finite, in an element at either end of many and in one by itself.
+template <class Part> void check_complex(DataType dtype, Part one, Part bad) {
+  std::vector<Part> parts(80, one);
+  const auto all = view_of(dtype, {40}, {1}, parts.data()), last = view_of(dtype, {1}, {1}, parts.data(), 39);
+  EXPECT_FALSE(has_not_finite(all));
+  for (const size_t at : {size_t{0}, size_t{1}, parts.size() - 2, parts.size() - 1}) {
+    parts[at] = bad;
+    EXPECT_TRUE(has_not_finite(all)) << at;
+    EXPECT_EQ(has_not_finite(last), at / 2 == 39) << at;
+    parts[at] = one;
+  }
+}
+
+TEST(CheckValues, either_part_of_a_complex_number_may_be_a_nan) {
+  check_complex<uint16_t>(DataType::kComplex32, 0x3c00, 0x7e00);
+  check_complex<float>(DataType::kComplex64, 1, NAN);
+  check_complex<double>(DataType::kComplex128, 1, NAN);
+}
+
 TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
   testing::internal::CaptureStderr();
   Reporter reporter("DSC-3*, DSC-201", "");
