@@ -30,6 +30,7 @@ class Checker final : public Observer {
   Status submitting(const StreamInfo* stream, const Work& work) override;
   std::unique_ptr<Watch> watch(const StreamInfo&, const Work& work, std::span<const Use> uses) override;
   void recorded(const void* event, const StreamInfo& stream) override;
+  void reset(const void* event, const StreamInfo& stream) override;
   void waits(const StreamInfo& stream, const void* event) override;
   void joined(const StreamInfo& stream) override;
   void joined_event(const void* event) override;

@@ -110,6 +110,7 @@ class Observer {
   }
 
   virtual void recorded(const void* /*event*/, const StreamInfo&) {}
+  virtual void reset(const void* /*event*/, const StreamInfo&) {}
   virtual void waits(const StreamInfo&, const void* /*event*/) {}
   // The host knows that everything up to there is done.
   virtual void joined(const StreamInfo&) {}

@@ -121,6 +121,21 @@ TEST(CheckOrder, an_event_carries_what_was_before_it_and_nothing_after) {
   EXPECT_FALSE(order.before(1, second, order.host()));
 }
 
+TEST(CheckOrder, an_event_that_was_reset_carries_what_the_resetting_stream_knew) {
+  Order order;
+  const int event = 0;
+  const uint64_t number = order.submit(1).number;
+  order.record(&event, 1);
+  order.reset(&event, 2);
+  order.wait(3, &event);
+  EXPECT_FALSE(order.before(1, number, order.submit(3).after));
+  order.record(&event, 1);
+  order.wait(2, &event);
+  order.reset(&event, 2);
+  order.wait(3, &event);
+  EXPECT_TRUE(order.before(1, number, order.submit(3).after));
+}
+
 TEST(CheckOrder, a_stream_that_has_ended_is_before_everything) {
   Order order;
   const uint64_t number = order.submit(1).number;
