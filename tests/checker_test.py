@@ -2,7 +2,9 @@
 """The checker and the trace, on programs: each finding is reported where it should be, and nowhere else."""
 import itertools
 import json
+import os
 import pathlib
+import pty
 import re
 import subprocess
 import tempfile
@@ -136,6 +138,16 @@ class Programs(Built):
     def test_findings_as_json_on_standard_error(self):
         ended = self.descend("--check", "--json", "--", self.build(PROGRAMS / "dsc_107.c"))
         self.assertEqual(json.loads(ended.stderr)["id"], "DSC-107")
+
+    def test_colours_on_a_terminal_that_has_them(self):
+        program = self.build(PROGRAMS / "dsc_107.c")
+        for kind, coloured in (("xterm", True), ("dumb", False)):
+            parent, child = pty.openpty()
+            subprocess.run([prefix() / "bin" / "descend", "run", "--check", "--", program], stderr=child,
+                           env=clean_environment(TERM=kind))
+            self.assertEqual(b"\x1b[1;31mDSC-107" in os.read(parent, 4096), coloured)
+            os.close(parent)
+            os.close(child)
 
     def test_a_status_that_is_not_0_is_kept(self):
         source = self.folder / "failing.c"
