@@ -2,7 +2,9 @@
 """The checker and the trace, on programs: each finding is reported where it should be, and nowhere else."""
 import itertools
 import json
+import os
 import pathlib
+import pty
 import re
 import subprocess
 import tempfile
@@ -106,12 +108,12 @@ class Programs(Built):
         names = re.findall(r"(?m)^  ACL_(FLOAT|FLOAT16|BF16|DOUBLE|COMPLEX\d+) = (\d+),$",
                            (prefix() / "include/acl/acl_base.h").read_text())
         self.assertEqual(len(names), 7)
-        for (name, number), step in itertools.product(names, "12"):
-            with self.subTest(name, step=step):
-                self.assertEqual(self.check(program, arguments=[number, step, "1"]), (0, []))
-                _, found = self.check(program, arguments=[number, step, "3e38"])
+        for (name, number), step, at in itertools.product(names, "12", ("0", "39")):
+            with self.subTest(name, step=step, at=at):
+                self.assertEqual(self.check(program, arguments=[number, step, "1", at]), (0, []))
+                _, found = self.check(program, arguments=[number, step, "3e38", at])
                 self.assertEqual([each["id"] for each in found], ["DSC-403"], found)
-                self.assertRegex(found[0]["text"], rf"^{name}\[3\].* has (inf|a NaN or an infinity) at \[2\]")
+                self.assertRegex(found[0]["text"], rf"^{name}\[40\].* has (inf|a NaN or an infinity) at \[{at}\]")
 
     def test_copies_past_the_end_and_memory_freed_twice_are_told_although_they_are_refused(self):
         status, found = self.check(self.build(PROGRAMS / "bounds.c"))
@@ -137,12 +139,32 @@ class Programs(Built):
         ended = self.descend("--check", "--json", "--", self.build(PROGRAMS / "dsc_107.c"))
         self.assertEqual(json.loads(ended.stderr)["id"], "DSC-107")
 
+    def test_colours_on_a_terminal_that_has_them(self):
+        program = self.build(PROGRAMS / "dsc_107.c")
+        for kind, coloured in (("xterm", True), ("dumb", False)):
+            parent, child = pty.openpty()
+            subprocess.run([prefix() / "bin" / "descend", "run", "--check", "--", program], stderr=child,
+                           env=clean_environment(TERM=kind))
+            self.assertEqual(b"\x1b[1;31mDSC-107" in os.read(parent, 4096), coloured)
+            os.close(parent)
+            os.close(child)
+
     def test_a_status_that_is_not_0_is_kept(self):
         source = self.folder / "failing.c"
         source.write_text((PROGRAMS / "dsc_107.c").read_text().replace("return finish();", "finish(); return 3;")
                           .replace('"program.h"', f'"{PROGRAMS}/program.h"'))
         status, found = self.check(self.build(source))
         self.assertEqual((status, len(found)), (3, 1))
+
+    def test_a_forked_child_ends_by_what_it_found_itself(self):
+        program = self.build(PROGRAMS / "forked.c")
+        last = {FOUND: "==descend== 1 finding: DSC-107", 0: "==descend== nothing found"}
+        for who, child, parent in (("nobody", 0, 0), ("child", FOUND, 0), ("parent", 0, FOUND)):
+            with self.subTest(who):
+                ended = self.descend("--check", "--", program, who)
+                self.assertEqual((ended.returncode, ended.stdout), (parent, f"{child}\n"), ended.stderr)
+                lines = [line for line in ended.stderr.splitlines() if line in last.values()]
+                self.assertEqual(lines, ([last[child]] if child else []) + [last[parent]])
 
     def test_a_copy_that_is_over_when_it_returns_is_no_race(self):
         self.assertEqual(self.check(self.build(PROGRAMS / "pageable.c")), (0, []))
@@ -207,6 +229,18 @@ class Trace(Built):
             self.assertIn(name, [each["name"] for each in slices if each["pid"] == 0])
         self.assertRegex(text, r"(?m)^aclnnElu +2 +[\d.]+ +[\d.]+ +[\d.]+ +\d+ %$")
 
+    def arguments(self, name, program):
+        """Those of the operator's only slice."""
+        [only] = [each["args"] for each in self.events(program)[0] if each["name"] == name and each["pid"] == 1]
+        return only
+
+    def test_bytes_are_those_of_the_elements_that_are_read_or_written(self):
+        loss = self.arguments("aclnnNLLLoss", self.build(PROGRAMS / "dsc_401.c", "-DFIXED"))
+        self.assertEqual((loss["self"], loss["target"], loss["weight"]), ("FLOAT[2,3]", "INT64[2]", "FLOAT[3]"))
+        self.assertEqual(loss["bytes"], 2 * (8 + 4 + 4) + 2 * 4)  # two positions, the loss and the sum of the weights
+        elu = self.arguments("aclnnElu", self.build(PROGRAMS / "repeated.c"))
+        self.assertEqual((elu["self"], elu["bytes"]), ("FLOAT[16] with strides [0]", 4 + 16 * 4))
+
     def test_with_json_standard_error_is_lines_of_json(self):
         program = self.build(PROGRAMS / "dsc_107.c")
         ended = self.descend("--check", "--json", "--trace", self.folder / "trace.json", "--", program)
@@ -215,6 +249,14 @@ class Trace(Built):
         self.assertGreater(table["copy_gb_per_s"], 0)
         row = next(each for each in table["trace"] if each["function"] == "aclnnElu")
         self.assertEqual(set(row), {"function", "calls", "total_us", "mean_us", "bytes", "gb_per_s", "share"})
+
+    def test_measuring_the_device_is_in_no_row(self):
+        events, text = self.events(self.build(PROGRAMS / "repeated.c"), "--json")
+        slices = [each for each in events if each["ph"] == "X" and each["pid"] == 0]
+        calls = sorted((each["ts"], each["ts"] + each["dur"]) for each in slices)
+        gaps = [begin - max(end for _, end in calls[:i]) for i, (begin, _) in enumerate(calls) if i > 0]
+        copies = 5 * 2 * (64 << 20)  # bytes that src/device/bandwidth.cc reads and writes, at its best speed or slower
+        self.assertGreaterEqual(max(gaps), copies / json.loads(text)["copy_gb_per_s"] / 1e3)
 
     def test_together_with_the_checker_and_many_threads(self):
         events, text = self.events(self.build(PROGRAMS / "threads.c"), "--check")

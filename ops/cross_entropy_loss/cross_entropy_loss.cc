@@ -67,6 +67,8 @@ void CrossEntropyLoss::plan(const Params& p, Planner& planner) {
   const auto reduction = *cross_entropy_reduction(p.reductionOptional);
   if (size_of(*p.input) == 0 && reduction == CrossEntropyReduction::kNone) return;
   const bool zloss = has_extension(kZlossExtension), write_zloss = zloss && p.returnZloss;
+  // Smoothing alone needs the weights of all classes.
+  if (p.labelSmoothing == 0) planner.reads_only(p.weightOptional, size_of(*p.target));
   planner.launch(kCrossEntropyLoss,
                  {.labels = cross_entropy_labels(*p.input, *p.target, p.weightOptional, p.ignoreIndex),
                   .dtype = p.input->dtype,

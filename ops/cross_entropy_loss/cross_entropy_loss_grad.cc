@@ -69,6 +69,8 @@ const Spec<CrossEntropyLossGrad::Params>& CrossEntropyLossGrad::spec() {
 void CrossEntropyLossGrad::plan(const Params& p, Planner& planner) {
   if (size_of(*p.out) == 0) return;
   const bool zloss = has_extension(kZlossExtension) && p.lseForZlossOptional;
+  // Smoothing alone needs the weights of all classes.
+  if (p.labelSmoothing == 0) planner.reads_only(p.weightOptional, size_of(*p.target));
   planner.launch(kCrossEntropyLossGrad,
                  {.labels = cross_entropy_labels(*p.logProb, *p.target, p.weightOptional, p.ignoreIndex),
                   .dtype = p.out->dtype,

@@ -29,15 +29,14 @@ const Spec<P>* make_spec(const char* function, const char* summary, Self self, T
 void plan_forward(const P& p, Planner& planner) {
   const aclTensor self = at_first_class(*p.self);
   // A position reads one of its classes and one weight.
-  const uint64_t bytes = static_cast<uint64_t>(size_of(*p.target)) *
-                         (size_of(p.target->dtype) + 2 * size_of(p.self->dtype) + size_of(p.out->dtype));
+  for (const aclTensor* picked : {p.self, p.weight}) planner.reads_only(picked, size_of(*p.target));
   if (p.reduction == kNLLNone) {
     if (size_of(*p.out) == 0) return;
     planner.launch(kNLLLoss,
                    {.points = iterate<3>({p.out, p.target, &self}),
                     .classes = nll_classes(p),
                     .class_stride = class_stride(*p.self)},
-                   std::array{p.out, p.target, p.self, p.weight}, bytes);
+                   std::array{p.out, p.target, p.self, p.weight});
     return;
   }
   planner.launch(kNLLLossTotal,
@@ -47,7 +46,7 @@ void plan_forward(const P& p, Planner& planner) {
                   .out = p.out->dtype,
                   .totalWeight = p.totalWeightOut->dtype,
                   .mean = p.reduction == kNLLMean},
-                 std::array{p.target, p.self, p.weight, p.out, p.totalWeightOut}, bytes);
+                 std::array{p.target, p.self, p.weight, p.out, p.totalWeightOut});
 }
 
 constexpr const char* kSelfMeaning = "log-probabilities of the classes";

@@ -33,6 +33,7 @@ void plan_backward(const P& p, Planner& planner) {
   const bool reduced = p.reduction != kNLLNone;
   aclTensor gradOutput = *p.gradOutput;
   if (reduced) gradOutput.shape = gradOutput.strides = {};
+  planner.reads_only(p.weight, size_of(*p.target));  // a position reads one
   // Almost all of out is zeros, which are written in a fraction of the time that a formula takes.
   const uint64_t bytes = static_cast<uint64_t>(size_of(*p.out)) * size_of(p.out->dtype) / 20 +
                          static_cast<uint64_t>(size_of(*p.target)) * size_of(p.target->dtype);

@@ -91,7 +91,8 @@ Environment read(Reader& reader) {
   reader.flag("DESCEND_CHECK", e.check);
   reader.text("DESCEND_CHECK_SUPPRESS", e.check_suppress);
   reader.text("DESCEND_CHECK_JSON", e.check_json);
-  e.no_color = std::getenv("NO_COLOR") != nullptr;
+  const char* const terminal = std::getenv("TERM");
+  e.no_color = std::getenv("NO_COLOR") != nullptr || terminal == nullptr || std::string_view(terminal) == "dumb";
   reader.text("DESCEND_TRACE", e.trace);
   reader.flag("DESCEND_TRACE_JSON", e.trace_json);
   reader.number("ASCEND_GLOBAL_LOG_LEVEL", 0, 4, e.log_level);

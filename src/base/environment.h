@@ -23,7 +23,7 @@ struct Environment {
   bool check = false;                // DESCEND_CHECK=1: say what is wrong with the program
   std::string check_suppress;        // DESCEND_CHECK_SUPPRESS: findings that are not wanted, comma-separated
   std::string check_json;            // DESCEND_CHECK_JSON: where findings are written as JSON
-  bool no_color = false;             // NO_COLOR: set to anything
+  bool no_color = false;             // NO_COLOR: set to anything; TERM: not set, or "dumb"
   std::string trace;                 // DESCEND_TRACE: where the trace is written
   bool trace_json = false;           // DESCEND_TRACE_JSON=1: its table is a line of JSON
   int log_level = 3;                 // ASCEND_GLOBAL_LOG_LEVEL: 0 debug, 1 info, 2 warning, 3 error, 4 none

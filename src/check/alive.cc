@@ -65,11 +65,15 @@ void Checker::report_alive(const char* when) {
       if (!block.freed && !block.reported)
         add(Finding::kMemoryAlive, block.memory.kind == MemoryKind::kDevice ? "device memory" : "host memory",
             cat(block.memory.asked, " bytes at ", static_cast<const void*>(block.memory.begin)), block.made);
-    for (auto& [begin, block] : blocks_.all()) block.reported = true;
-    objects_.clear();
-    executors_.clear();
+    forget_alive();
   }
   reporter_.report_all(found);
+}
+
+void Checker::forget_alive() {
+  for (auto& [begin, block] : blocks_.all()) block.reported = true;
+  objects_.clear();
+  executors_.clear();
 }
 
 }  // namespace descend

@@ -157,6 +157,10 @@ void Checker::recorded(const void* event, const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
   order_.record(event, stream.id);
 }
+void Checker::reset(const void* event, const StreamInfo& stream) {
+  const std::lock_guard lock(mutex_);
+  order_.reset(event, stream.id);
+}
 void Checker::waits(const StreamInfo& stream, const void* event) {
   const std::lock_guard lock(mutex_);
   order_.wait(stream.id, event);

@@ -30,6 +30,7 @@ class Checker final : public Observer {
   Status submitting(const StreamInfo* stream, const Work& work) override;
   std::unique_ptr<Watch> watch(const StreamInfo&, const Work& work, std::span<const Use> uses) override;
   void recorded(const void* event, const StreamInfo& stream) override;
+  void reset(const void* event, const StreamInfo& stream) override;
   void waits(const StreamInfo& stream, const void* event) override;
   void joined(const StreamInfo& stream) override;
   void joined_event(const void* event) override;
@@ -39,6 +40,8 @@ class Checker final : public Observer {
 
   // What is still alive, once.
   void report_alive(const char* when);
+  // Is not to be reported.  With the lock, or in the child of a fork, where nothing else runs yet: it is the parent's.
+  void forget_alive();
 
   // Whether an address is one that the host has no access to because of us.  Asked in a signal: no lock, no memory.
   bool keeps(const void* address) const { return blocks_.reserved(address); }

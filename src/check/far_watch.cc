@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <span>
 
 #include "src/base/exponent.h"
 #include "src/base/leaf_mutex.h"
@@ -20,7 +21,7 @@ LeafMutex& mutex() {
   return one;
 }
 
-// The bytes of a view, copied to the host: when something was found among them, or is to be explained by them.
+// The bytes of a view, copied to the host: to say what was found among them, and where.
 class Fetched {
  public:
   Fetched(Device& device, const aclTensor& far) : view_(far) {
@@ -42,6 +43,10 @@ class Fetched {
   aclTensor view_;
   std::unique_ptr<std::byte[]> bytes_;
 };
+
+bool any_not_finite(std::span<const Inspected> answers) {
+  return std::any_of(answers.begin(), answers.end(), [](const Inspected& each) { return each.not_finite != 0; });
+}
 
 }  // namespace
 
@@ -71,24 +76,26 @@ std::unique_ptr<Watch> FarWatch::make(WatchedRun run, Device& device, Inspect in
   return std::unique_ptr<Watch>(new FarWatch(std::move(run), device, inspect, answers));
 }
 
+Status FarWatch::look_at(const Use& use, Inspected& answer, Launch& launch) const {
+  const Advice::Classes* const classes = run_.classes_of(use);
+  if (classes == nullptr && !Inexacts::contains(use.view.dtype)) return {};
+  const aclTensor once = without_repeats(use.view);
+  const std::array<const aclTensor*, 1> views{&once};
+  const InspectArgs arguments{iterate<1>(views), classes == nullptr ? 0 : classes->count,
+                              classes == nullptr ? 0 : classes->ignored};
+  void* const data[] = {static_cast<std::byte*>(once.data) + once.offset * static_cast<int64_t>(size_of(once.dtype)),
+                        &answer};
+  return inspect_(arguments, data, launch);
+}
+
 // Before the run class numbers, and what will be written over; after it what was written.
 void FarWatch::look(Launch& launch, bool after) {
+  if (after && run_.explained()) return;
   for (size_t i = 0; i < run_.uses.size(); ++i) {
     const Use& use = run_.uses[i];
-    const Advice::Classes* const classes = run_.classes_of(use);
-    const bool now = after ? use.written : classes != nullptr || (use.read && is_written_over(use));
-    if (!now || (classes == nullptr && !Inexacts::contains(use.view.dtype))) continue;
-    aclTensor once = use.view;  // of elements that are repeated, one
-    for (size_t k = 0; k < once.shape.size(); ++k)
-      if (once.strides[k] == 0 && once.shape[k] > 1) once.shape[k] = 1;
-    const std::array<const aclTensor*, 1> views{&once};
-    const InspectArgs arguments{iterate<1>(views), classes == nullptr ? 0 : classes->count,
-                                classes == nullptr ? 0 : classes->ignored};
-    Inspected* const answer = after ? &answers_->after[i] : &answers_->before[i];
-    void* const data[] = {static_cast<std::byte*>(once.data) + once.offset * static_cast<int64_t>(size_of(once.dtype)),
-                          answer};
+    const bool now = after ? use.written : run_.classes_of(use) != nullptr || (use.read && is_written_over(use));
     // A failure is the run's, which says so.
-    if (!inspect_(arguments, data, launch).ok()) return;
+    if (now && !look_at(use, after ? answers_->after[i] : answers_->before[i], launch).ok()) return;
   }
 }
 
@@ -98,32 +105,41 @@ bool FarWatch::is_written_over(const Use& in) const {
   });
 }
 
+// On a stream of its own: the run's waits for the answer.
+bool FarWatch::inputs_explain() const {
+  const std::unique_ptr<Stream> stream = device_.make_stream();
+  if (stream == nullptr) return true;
+  const auto look = [&]() -> Status {
+    Launch launch{*stream, nullptr, run_.function};
+    for (size_t i = 0; i < run_.uses.size(); ++i)
+      if (run_.uses[i].read && answers_->before[i].ran == 0)
+        if (Status s = look_at(run_.uses[i], answers_->before[i], launch); !s.ok()) return s;
+    return {};
+  };
+  if (!stream->try_run(look, 0) && !stream->submit(look).ok()) return true;
+  return !stream->synchronize({}).ok() || any_not_finite(answers_->before);
+}
+
 void FarWatch::judge() const {
-  bool explained = run_.explained();
+  bool explained = run_.explained() || any_not_finite(answers_->before);
   for (size_t i = 0; i < run_.uses.size(); ++i) {
     const Use& use = run_.uses[i];
     const Inspected& read = answers_->before[i];
-    explained |= read.not_finite != 0;
     const Advice::Classes* const classes = run_.classes_of(use);
     if (classes == nullptr || read.ran == 0) continue;
-    ClassCount count{.valid = read.has_class != 0};
-    if (read.has_other != 0) {
-      if (const Fetched fetched(device_, use.view); fetched)
-        count = count_classes(fetched.view(), *classes);
-      else
-        count = {.valid = count.valid, .wrong = 1, .first_wrong = -1};
-    }
-    explained |= run_.judge(use, *classes, count);
+    explained |= run_.judge(use, *classes, {.valid = read.has_class != 0, .wrong = read.has_other}, [&] {
+      const Fetched fetched(device_, use.view);
+      return fetched ? count_classes(fetched.view(), *classes) : ClassCount{.wrong = 1, .first_wrong = -1};
+    });
   }
-  for (size_t i = 0; i < run_.uses.size() && !explained; ++i) {
+  if (explained || !any_not_finite(answers_->after) || inputs_explain()) return;
+  for (size_t i = 0; i < run_.uses.size(); ++i) {
     if (answers_->after[i].not_finite == 0) continue;
-    for (const Use& in : run_.uses)
-      if (in.read && !is_written_over(in))
-        if (const Fetched fetched(device_, in.view); !fetched || has_not_finite(fetched.view())) return;
     const Use& out = run_.uses[i];
-    const Fetched fetched(device_, out.view);
-    run_.report(Finding::kNotFinite, out.name,
-                fetched ? first_not_finite(fetched.view()) : cat(describe(out.view), " has a NaN or an infinity"));
+    run_.report(Finding::kNotFinite, out.name, [&] {
+      const Fetched fetched(device_, out.view);
+      return fetched ? first_not_finite(fetched.view()) : cat(describe(out.view), " has a NaN or an infinity");
+    });
   }
 }
 

@@ -12,30 +12,34 @@ const Advice::Classes* WatchedRun::classes_of(const Use& use) const {
   return nullptr;
 }
 
-void WatchedRun::report(Finding finding, const std::string& argument, std::string text) const {
-  Reported found{finding, function, argument, std::move(text), {{"called at", site}}};
+void WatchedRun::report(Finding finding, const std::string& argument, const std::function<std::string()>& text) const {
+  Reported found{finding, function, argument, "", {{"called at", site}}};
   found.add_made(tensors);
-  reporter.report(found);
+  reporter.report(std::move(found), text);
 }
 
-bool WatchedRun::judge(const Use& use, const Advice::Classes& classes, const ClassCount& count) const {
-  if (count.wrong > 0)
-    report(
-        Finding::kTarget, use.name,
-        cat(describe(use.view), " has ",
-            count.first_wrong < 0 ? "other numbers" : cat(count.value, " at ", position(use.view, count.first_wrong)),
-            "; ", classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
-            ", ignoreIndex is ", classes.ignored, count.wrong > 1 ? cat("; ", count.wrong, " elements are such") : ""));
-  if (!classes.mean || count.valid) return false;
+bool WatchedRun::judge(const Use& use, const Advice::Classes& classes, const ClassCount& seen,
+                       const std::function<ClassCount()>& count) const {
+  if (seen.wrong > 0)
+    report(Finding::kTarget, use.name, [&] {
+      const ClassCount all = count();
+      return cat(describe(use.view), " has ",
+                 all.first_wrong < 0 ? "other numbers" : cat(all.value, " at ", position(use.view, all.first_wrong)),
+                 "; ", classes.count == 0 ? "there are no classes" : cat("classes are 0 to ", classes.count - 1),
+                 ", ignoreIndex is ", classes.ignored, all.wrong > 1 ? cat("; ", all.wrong, " elements are such") : "");
+    });
+  if (!classes.mean || seen.valid) return false;
   report(Finding::kMeanOfNothing, use.name,
-         cat("none of the ", size_of(use.view), " targets counts, so there is nothing to divide by"));
+         [&] { return cat("none of the ", size_of(use.view), " targets counts, so there is nothing to divide by"); });
   return true;
 }
 
 void HostWatch::before(Launch&) {
   for (const Use& use : run_.uses)
-    if (const Advice::Classes* classes = run_.classes_of(use))
-      explained_ |= run_.judge(use, *classes, count_classes(use.view, *classes));
+    if (const Advice::Classes* classes = run_.classes_of(use)) {
+      const ClassCount count = count_classes(use.view, *classes);
+      explained_ |= run_.judge(use, *classes, count, [&] { return count; });
+    }
   // What is written over cannot be looked at afterwards.
   for (const Use& use : run_.uses)
     if (use.read && use.written && !explained_) explained_ = has_not_finite(use.view);
@@ -61,7 +65,7 @@ void HostWatch::after(Launch&) {
     if (!out.written || !is_not_finite(out)) continue;
     for (const Use& in : run_.uses)
       if (in.read && !in.written && has_not_finite(in.view)) return;
-    run_.report(Finding::kNotFinite, out.name, first_not_finite(out.view));
+    run_.report(Finding::kNotFinite, out.name, [&] { return first_not_finite(out.view); });
   }
 }
 

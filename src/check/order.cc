@@ -28,6 +28,16 @@ void Order::record(const void* event, uint32_t stream) {
   events_[event] = clock;
 }
 
+// Who waits for it later waits for what it had captured, or finds it reset, and then the stream has come so far: what
+// both know is over.
+void Order::reset(const void* event, uint32_t stream) {
+  const auto it = events_.find(event);
+  if (it == events_.end()) return;
+  VectorClock& clock = streams_[stream];
+  merge(clock, host_);
+  for (auto& [other, number] : it->second) number = std::min(number, clock[other]);
+}
+
 void Order::wait(uint32_t stream, const void* event) {
   if (const auto it = events_.find(event); it != events_.end()) merge(streams_[stream], it->second);
 }

@@ -23,10 +23,11 @@ class Order {
   Moment submit(uint32_t stream);
   void record(const void* event, uint32_t stream);
   void wait(uint32_t stream, const void* event);
-  void join(uint32_t stream);           // the host waited for it
-  void join(const VectorClock& clock);  // the host knows of all that
-  void join_event(const void* event);   // the host waited for what it captured
-  void end(uint32_t stream);            // all of it is over
+  void reset(const void* event, uint32_t stream);  // to nothing captured, when the stream comes to it
+  void join(uint32_t stream);                      // the host waited for it
+  void join(const VectorClock& clock);             // the host knows of all that
+  void join_event(const void* event);              // the host waited for what it captured
+  void end(uint32_t stream);                       // all of it is over
   void forget_event(const void* event) { events_.erase(event); }
 
   const VectorClock& host() const { return host_; }

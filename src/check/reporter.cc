@@ -122,12 +122,13 @@ void Reporter::write(const std::string& text) const {
   errno = kept;
 }
 
-void Reporter::report(const Reported& reported) {
+void Reporter::report(Reported reported, const std::function<std::string()>& text) {
   if (suppressed(id_of(reported.finding))) return;
   {
     const std::lock_guard lock(mutex_);
     if (++seen_[{static_cast<int>(reported.finding), place_of(reported)}] > 1) return;
   }
+  reported.text = text();
   write(json_ ? as_json(reported) : for_people(reported));
 }
 
@@ -136,7 +137,18 @@ void Reporter::remark(const std::string& text) {
   remarks_.insert(text);
 }
 
-size_t Reporter::summarize() {
+size_t Reporter::found() {
+  const std::lock_guard lock(mutex_);
+  return seen_.size();
+}
+
+void Reporter::leave_to_parent() {
+  seen_.clear();
+  remarks_.clear();
+}
+
+void Reporter::summarize() {
+  if (json_) return;
   std::map<int, std::pair<size_t, size_t>> counts;  // places, times
   size_t places = 0;
   std::string remarks;
@@ -149,14 +161,12 @@ size_t Reporter::summarize() {
     }
     for (const std::string& each : remarks_) remarks += cat("; ", each);
   }
-  if (json_) return places;
   std::string text = cat(kMark, places == 0 ? "nothing found" : cat(places, places == 1 ? " finding" : " findings"));
   for (const auto& [finding, count] : counts) {
     text += cat(finding == counts.begin()->first ? ": " : ", ", id_of(static_cast<Finding>(finding)));
     if (count.second > 1) text += cat(" (", count.second, " times)");
   }
   write(cat(text, remarks, "\n"));
-  return places;
 }
 
 }  // namespace descend

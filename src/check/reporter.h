@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
 #pragma once
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -32,7 +33,11 @@ class Reporter {
   Reporter(const std::string& suppressed, const std::string& json);
 
   // The same thing at the same place is said once and counted.
-  void report(const Reported& reported);
+  void report(const Reported& reported) {
+    report(reported, [&] { return reported.text; });
+  }
+  // The same, of a thing whose text takes time: it is made only to be said.
+  void report(Reported reported, const std::function<std::string()>& text);
   void report_all(const std::vector<Reported>& all) {
     for (const Reported& each : all) report(each);
   }
@@ -40,8 +45,13 @@ class Reporter {
   // Something that the last line says of all of it.
   void remark(const std::string& text);
 
-  // The last line.  How many different things were found.
-  size_t summarize();
+  // How many different things were found.
+  size_t found();
+  // The last line.
+  void summarize();
+
+  // In the child of a fork, where nothing else runs yet: what was found is the parent's.
+  void leave_to_parent();
 
  private:
   using Key = std::pair<int, std::string>;  // the finding; function, argument and place

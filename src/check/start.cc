@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Begins the checker when the library is loaded, catches the host at device memory, and ends with the process.
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -26,12 +27,14 @@ void on_fault(int, siginfo_t* info, void*) {
   if (sent) raise(SIGSEGV);
 }
 
-// The last that is said.  A program that ended well but had findings ends with another status.
+// The last that is said.  A program that ended well but had findings ends with another status.  So does a forked child,
+// which otherwise says nothing: a program may have many.
 void end(int status) {
-  if (getpid() != the_process) return;  // a forked child has its parent's objects
-  if (status == 0) the_checker->report_alive("exit");
-  const size_t found = the_reporter->summarize();
-  if (found == 0 || status != 0) return;
+  const bool forked = getpid() != the_process;
+  if (status == 0 && !forked) the_checker->report_alive("exit");
+  const bool found = the_reporter->found() > 0;
+  if (found || !forked) the_reporter->summarize();
+  if (!found || status != 0) return;
   std::cout.flush();
   std::fflush(nullptr);
   _exit(kFoundStatus);
@@ -63,6 +66,10 @@ bool start() {
   action.sa_flags = SA_SIGINFO | SA_NODEFER;
   sigemptyset(&action.sa_mask);
   sigaction(SIGSEGV, &action, &before);
+  pthread_atfork(nullptr, nullptr, [] {
+    the_reporter->leave_to_parent();
+    the_checker->forget_alive();
+  });
   on_exit(at_exit, nullptr);
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Looking at the values of one run: class numbers that are none, means of nothing, NaN and infinities that appear.
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ namespace descend {
 struct WatchedRun {
   Reporter& reporter;
   Advice advice;
-  std::string function;
+  const char* function;  // lives as long as the process
   std::vector<Use> uses;
   Site site;
   std::map<std::string, Site> tensors;  // where each parameter's was created
@@ -29,9 +30,12 @@ struct WatchedRun {
   bool explained() const {
     return advice.not_finite || advice.only_moves || advice.has(Advice::Remark::kMeanOfNothing);
   }
-  // Reports what is wrong with class numbers; true where a mean over them is one of nothing.
-  bool judge(const Use& use, const Advice::Classes& classes, const ClassCount& count) const;
-  void report(Finding finding, const std::string& argument, std::string text) const;
+  // Reports what is wrong with class numbers; true where a mean over them is one of nothing.  `seen` says whether
+  // there are valid and wrong ones; count() counts them, where that has not been said before.
+  bool judge(const Use& use, const Advice::Classes& classes, const ClassCount& seen,
+             const std::function<ClassCount()>& count) const;
+  // text() is asked for where it has not been said before.
+  void report(Finding finding, const std::string& argument, const std::function<std::string()>& text) const;
 };
 
 // Where the memory is the host's: looks while the run has its turn.
@@ -68,8 +72,12 @@ class FarWatch final : public Watch {
 
   FarWatch(WatchedRun run, Device& device, Inspect inspect, Answers* answers)
       : run_(std::move(run)), device_(device), inspect_(inspect), answers_(answers) {}
+  // Has the device look at one view, if its values can say anything.
+  Status look_at(const Use& use, Inspected& answer, Launch& launch) const;
   void look(Launch& launch, bool after);
   bool is_written_over(const Use& in) const;
+  // Whether an input that was not looked at before the run is not finite, or cannot be looked at.
+  bool inputs_explain() const;
   void judge() const;
 
   const WatchedRun run_;

@@ -18,27 +18,27 @@ constexpr int64_t kGrain = 1 << 18;  // bytes a core looks at a time
 
 // To an exponent of all ones one more is carried into the sign.  Of all elements in a word at once, whose carries do
 // not reach the next.
-template <class Exponent, class Word> Word carried(const std::byte* from) {
-  using Bits = typename Exponent::Bits;
+template <class Of, class Word> Word carried(const std::byte* from) {
+  using Bits = typename Of::Bits;
   constexpr Word kEach = static_cast<Word>(~Word{0}) / std::numeric_limits<Bits>::max();  // a 1 in every element
-  constexpr Word kExponents = kEach * Exponent::kOnes, kOnes = kEach * (Exponent::kOnes & -Exponent::kOnes);
+  constexpr Word kExponents = kEach * Of::kOnes, kOnes = kEach * (Of::kOnes & -Of::kOnes);
   constexpr Word kSigns = kEach * (std::numeric_limits<Bits>::max() / 2 + 1);
   Word word;
   std::memcpy(&word, from, sizeof word);
   return static_cast<Word>(((word & kExponents) + kOnes) & kSigns);
 }
-template <class Exponent> bool any_not_finite(const Stretch& part) {
-  using Bits = typename Exponent::Bits;
+template <class Of> bool any_not_finite(const Stretch& part) {
+  using Bits = typename Of::Bits;
   uint64_t seen = 0;
   const auto* from = reinterpret_cast<const std::byte*>(part.begin);
   if (part.run == sizeof(Bits)) {
-    for (int64_t i = 0; i < part.count; ++i) seen |= carried<Exponent, Bits>(from + i * part.step);
+    for (int64_t i = 0; i < part.count; ++i) seen |= carried<Of, Bits>(from + i * part.step);
     return seen != 0;
   }
   for (int64_t i = 0; i < part.count && seen == 0; ++i, from += part.step) {
     int64_t at = 0;
-    for (; at + 8 <= part.run; at += 8) seen |= carried<Exponent, uint64_t>(from + at);
-    for (; at < part.run; at += sizeof(Bits)) seen |= carried<Exponent, Bits>(from + at);
+    for (; at + 8 <= part.run; at += 8) seen |= carried<Of, uint64_t>(from + at);
+    for (; at < part.run; at += sizeof(Bits)) seen |= carried<Of, Bits>(from + at);
   }
   return seen != 0;
 }

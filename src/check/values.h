@@ -8,7 +8,8 @@
 
 namespace descend {
 
-// Whether a view of a floating dtype has an element that is not finite.  Several cores look.
+// Whether a view has an element that is not finite, which those of a dtype in Inexacts alone can be.  Several cores
+// look.
 bool has_not_finite(const aclTensor& view);
 
 // The first such, in words.

@@ -53,7 +53,8 @@ struct Use {
   const char* name;
   aclTensor view;
   bool read, written;
-  bool in_place;  // an output may be the very same view
+  bool in_place;             // an output may be the very same view
+  int64_t most = INT64_MAX;  // elements that are touched, where the values of another view pick them
 };
 
 // What a stream is asked to do, or with no stream the host itself: an operator, a copy, a fill (no `from`), or a wait
@@ -109,6 +110,7 @@ class Observer {
   }
 
   virtual void recorded(const void* /*event*/, const StreamInfo&) {}
+  virtual void reset(const void* /*event*/, const StreamInfo&) {}
   virtual void waits(const StreamInfo&, const void* /*event*/) {}
   // The host knows that everything up to there is done.
   virtual void joined(const StreamInfo&) {}

@@ -20,8 +20,8 @@ std::vector<Use> uses_of(const Program& program, const Addresses& addresses, voi
   for (size_t i = 0; i < program.parameters.size(); ++i) {
     const auto& parameter = program.parameters[i];
     if (!parameter.needs_address) continue;
-    uses.push_back(
-        {parameter.name, parameter.view, has(program.inputs, i), has(program.outputs, i), parameter.in_place});
+    uses.push_back({parameter.name, parameter.view, has(program.inputs, i), has(program.outputs, i), parameter.in_place,
+                    parameter.most});
     uses.back().view.data = addresses[i];
   }
   if (program.workspace > 0) {

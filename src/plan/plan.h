@@ -43,10 +43,11 @@ using Addresses = std::array<void*, kMaxTensors>;
 struct Program {
   struct Parameter {
     const char* name;
-    bool needs_address;    // a step touches it, and the view has elements
-    bool staged = false;   // read completely before anything is written
-    bool in_place = true;  // an output may be the very same view
-    aclTensor view;        // for the address of the moment
+    bool needs_address;        // a step touches it, and the view has elements
+    bool staged = false;       // read completely before anything is written
+    bool in_place = true;      // an output may be the very same view
+    aclTensor view;            // for the address of the moment
+    int64_t most = INT64_MAX;  // elements that a run touches: see Planner::reads_only
   };
   const char* function = "";  // that planned it
   const Backend* backend = nullptr;

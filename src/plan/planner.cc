@@ -20,7 +20,7 @@ int32_t Planner::add_parameter(const char* name, const aclTensor* tensor, bool i
   const bool empty = size_of(*tensor) == 0;  // then the offset may be anything
   program_.parameters.push_back({.name = name, .needs_address = false, .in_place = in_place, .view = *tensor});
   const int64_t offset = empty ? 0 : tensor->offset * static_cast<int64_t>(size_of(tensor->dtype));
-  known_[known_count_++] = {tensor, {index, offset}};
+  known_[known_count_++] = {tensor, {index, offset}, size_of(*tensor)};
   return index;
 }
 
@@ -45,15 +45,24 @@ void Planner::add_step(Step::Call call, void (*function)(), const void* args, si
       status_ = {Code::kInner, "an operand of a launch is not a parameter of the call"};
       return;
     }
-    const Operand& at = known_[i - 1].at;
+    const auto& [tensor, at, elements] = known_[i - 1];
     program_.operands.push_back(at);
-    if (at.address >= 0 && size_of(*tensors[k]) > 0)
+    if (at.address >= 0 && size_of(*tensor) > 0)
       program_.parameters[static_cast<size_t>(at.address)].needs_address = true;
-    program_.bytes += static_cast<uint64_t>(size_of(*tensors[k])) * size_of(tensors[k]->dtype);
+    program_.bytes += static_cast<uint64_t>(elements) * size_of(tensor->dtype);
   }
   if (!kernels_) return;
   program_.steps.push_back(
       {call, function, static_cast<uint32_t>(at), static_cast<uint32_t>(first), static_cast<uint32_t>(n)});
+}
+
+void Planner::reads_only(const aclTensor* tensor, int64_t elements) {
+  for (size_t i = 0; i < known_count_; ++i) {
+    if (known_[i].tensor != tensor) continue;
+    known_[i].elements = elements;
+    // A staged copy is no parameter: what it was made from is read completely.
+    if (const int32_t at = known_[i].at.address; at >= 0) program_.parameters[static_cast<size_t>(at)].most = elements;
+  }
 }
 
 const aclTensor* Planner::twin(const aclTensor& tensor) {
@@ -80,7 +89,7 @@ const aclTensor* Planner::stage(const aclTensor& input) {
   const aclTensor* staged = copy.get();
   for (size_t i = 0; i < known_count_; ++i)
     if (known_[i].tensor == &input) program_.parameters[static_cast<size_t>(known_[i].at.address)].staged = true;
-  known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(program_.workspace)}};
+  known_[known_count_++] = {staged, {Operand::kWorkspace, static_cast<int64_t>(program_.workspace)}, size_of(*staged)};
   program_.workspace += (bytes + kAlign - 1) / kAlign * kAlign;
   made_.push_back(std::move(copy));
   const std::array<const aclTensor*, 2> tensors{staged, &input};

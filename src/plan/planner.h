@@ -48,6 +48,9 @@ class Planner {
     if (bytes && status_.ok()) program_.bytes = before + *bytes;
   }
 
+  // The launches that follow read so many elements of an input and not all: those that the values of another pick.
+  void reads_only(const aclTensor* tensor, int64_t elements);
+
   // A second tensor like the first: operands are known by their tensors, and a caller may pass one for two parameters.
   // Lives as long as the planner.
   const aclTensor* twin(const aclTensor& tensor);
@@ -61,6 +64,7 @@ class Planner {
   struct Known {
     const aclTensor* tensor;
     Operand at;
+    int64_t elements;  // that a launch touches, counted as often as it does
   };
   void no_kernel(std::string_view name);
   void add_step(Step::Call call, void (*function)(), const void* args, size_t bytes, const aclTensor* const* tensors,

@@ -105,6 +105,7 @@ Status reset_event(void* handle, void* stream) {
   const FoundStream on = find_stream(stream);
   if (!on.status.ok()) return on.status;
   if (Status s = same_device(*event.object, *on.object); !s.ok()) return s;
+  observe([&](Observer& o) { o.reset(handle, info_of(*on.object)); });
   return on.object->stream->reset(*event.object->event);
 }
 

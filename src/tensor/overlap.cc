@@ -138,6 +138,12 @@ bool overlaps_itself(const aclTensor& t) {
   return false;
 }
 
+aclTensor without_repeats(aclTensor view) {
+  for (size_t k = 0; k < view.shape.size(); ++k)
+    if (view.strides[k] == 0 && view.shape[k] > 1) view.shape[k] = 1;
+  return view;
+}
+
 bool same_view(const aclTensor& a, const aclTensor& b) {
   const auto first = [](const aclTensor& t) {  // the address of the first element; views here were measured
     return reinterpret_cast<uintptr_t>(t.data) + static_cast<uintptr_t>(t.offset) * size_of(t.dtype);

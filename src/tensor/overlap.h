@@ -20,6 +20,9 @@ bool measure(const aclTensor& t, bool is_written, Extent& extent);
 bool is_addressable(const aclTensor& t, Extent& extent);
 bool overlaps_itself(const aclTensor& t);
 
+// Of elements that a view repeats (their stride is 0), one.
+aclTensor without_repeats(aclTensor view);
+
 // Whether the views are element by element the same memory.
 bool same_view(const aclTensor& a, const aclTensor& b);
 

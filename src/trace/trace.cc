@@ -12,6 +12,7 @@
 
 #include "src/base/text.h"
 #include "src/device/bandwidth.h"
+#include "src/tensor/overlap.h"
 
 namespace descend {
 namespace {
@@ -32,8 +33,10 @@ uint64_t bytes_of(const Work& work) {
   uint64_t bytes = work.bytes * (work.from != nullptr ? 2 : 1);  // a copy reads and writes
   if (work.uses.empty()) return bytes;
   bytes = 0;
-  for (const Use& use : work.uses)
-    bytes += static_cast<uint64_t>(size_of(use.view)) * size_of(use.view.dtype) * (use.read && use.written ? 2 : 1);
+  for (const Use& use : work.uses) {
+    const int64_t elements = std::min(size_of(without_repeats(use.view)), use.most);
+    bytes += static_cast<uint64_t>(elements) * size_of(use.view.dtype) * (use.read && use.written ? 2 : 1);
+  }
   return bytes;
 }
 
@@ -121,11 +124,15 @@ Status Trace::submitting(const StreamInfo* stream, const Work&) {
     copy_begun = now();
     return {};
   }
+  const double asked = now();
   {
     const std::lock_guard lock(mutex_);
     if (file_ == nullptr) return {};
     clock_of(*stream->device);
   }
+  // The first time the device is measured, for which others wait: that is not the program's time.
+  const double took = now() - asked;
+  for (int i = 0; i < std::min(depth, kDeepest); ++i) begun[i] += took;
   std::unique_ptr<Event> begin = stream->device->make_event();
   if (begin != nullptr && stream->stream->record(*begin).ok()) work_begun = begin.release();
   return {};

@@ -212,6 +212,7 @@ class FarDevice final : public Device {
   void* allocate_host(size_t bytes) override { return std::malloc(bytes); }
   void free_host(void* memory) override { std::free(memory); }
   Status copy(void* to, const void* from, size_t bytes) override {
+    ++copies;
     std::memcpy(to, behind(from), bytes);
     return {};
   }
@@ -219,17 +220,19 @@ class FarDevice final : public Device {
     std::memset(behind(at), byte, bytes);
     return {};
   }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  std::unique_ptr<Stream> make_stream() override { return queues_.make_stream(); }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   MemoryInfo memory() const override { return {}; }
 
   template <class Address> static Address behind(Address at) {
     return reinterpret_cast<Address>(reinterpret_cast<uintptr_t>(at) + kBytes);
   }
+  int copies = 0;
 
  private:
   static constexpr size_t kBytes = 1 << 16;
   std::vector<void*> free_;
+  CpuDevice queues_{"cpu"};  // whose threads launch its kernels
 };
 
 // Its kernel for looking, for what the tests look at.
@@ -257,7 +260,7 @@ class FarBackend final : public Backend {
   }
   std::string_view name() const override { return "far"; }
   int device_count() const override { return 1; }
-  Device& device(int) override { return device_; }
+  FarDevice& device(int) override { return device_; }
   const KernelTable& kernels() const override { return kernels_; }
 
  private:
@@ -358,6 +361,31 @@ TEST_F(CheckCheckerFarAway, values_are_looked_at_where_they_are) {
   EXPECT_NE(text().find("INT64[2] has 7 at [0]; classes are 0 to 2, ignoreIndex is -100"), std::string::npos) << text();
   run({1, 2}, {-100, -100}, nan);
   EXPECT_EQ(found(), (Ids{"DSC-403", "DSC-401", "DSC-402"}));
+  for (const Allocation& each : {a, b, c}) free(each);
+}
+
+TEST_F(CheckCheckerFarAway, only_what_a_finding_names_is_copied_to_the_host_and_once) {
+  const Allocation a = allocate(64), b = allocate(64), c = allocate(64);
+  const int& copies = far().device(0).copies;
+  const int before = copies;
+  const auto repeat = [&](float score, int64_t target, float result) {
+    for (int i = 0; i < 3; ++i)
+      watch(far(),
+            {put<float>("self", a, {1, score}, false), put<int64_t>("target", b, {0, target}, false),
+             put<float>("out", c, {0, 0}, true)},
+            [&] {
+              put<float>("out", c, {1, result}, true);
+            });
+  };
+  repeat(-INFINITY, 2, INFINITY);
+  EXPECT_EQ(found(), Ids{});
+  EXPECT_EQ(copies - before, 0);
+  repeat(1, 2, INFINITY);
+  EXPECT_EQ(found(), Ids{"DSC-403"});
+  EXPECT_EQ(copies - before, 1);
+  repeat(1, 3, 1);
+  EXPECT_EQ(found(), (Ids{"DSC-403", "DSC-401"}));
+  EXPECT_EQ(copies - before, 2);
   for (const Allocation& each : {a, b, c}) free(each);
 }
 

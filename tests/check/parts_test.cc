@@ -121,6 +121,21 @@ TEST(CheckOrder, an_event_carries_what_was_before_it_and_nothing_after) {
   EXPECT_FALSE(order.before(1, second, order.host()));
 }
 
+TEST(CheckOrder, an_event_that_was_reset_carries_what_the_resetting_stream_knew) {
+  Order order;
+  const int event = 0;
+  const uint64_t number = order.submit(1).number;
+  order.record(&event, 1);
+  order.reset(&event, 2);
+  order.wait(3, &event);
+  EXPECT_FALSE(order.before(1, number, order.submit(3).after));
+  order.record(&event, 1);
+  order.wait(2, &event);
+  order.reset(&event, 2);
+  order.wait(3, &event);
+  EXPECT_TRUE(order.before(1, number, order.submit(3).after));
+}
+
 TEST(CheckOrder, a_stream_that_has_ended_is_before_everything) {
   Order order;
   const uint64_t number = order.submit(1).number;
@@ -155,16 +170,49 @@ TEST(CheckValues, knows_every_half_and_doubles_of_either_sign) {
     EXPECT_EQ(has_not_finite(view_of(DataType::kDouble, {1}, {1}, &value)), !std::isfinite(value)) << value;
 }
 
+// A part that is not finite, in an element at either end of many and in one by itself.
+template <class Part> void check_complex(DataType dtype, Part one, Part bad) {
+  std::vector<Part> parts(80, one);
+  const auto all = view_of(dtype, {40}, {1}, parts.data()), last = view_of(dtype, {1}, {1}, parts.data(), 39);
+  EXPECT_FALSE(has_not_finite(all));
+  for (const size_t at : {size_t{0}, size_t{1}, parts.size() - 2, parts.size() - 1}) {
+    parts[at] = bad;
+    EXPECT_TRUE(has_not_finite(all)) << at;
+    EXPECT_EQ(has_not_finite(last), at / 2 == 39) << at;
+    parts[at] = one;
+  }
+}
+
+TEST(CheckValues, either_part_of_a_complex_number_may_be_a_nan) {
+  check_complex<uint16_t>(DataType::kComplex32, 0x3c00, 0x7e00);
+  check_complex<float>(DataType::kComplex64, 1, NAN);
+  check_complex<double>(DataType::kComplex128, 1, NAN);
+}
+
 TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
   testing::internal::CaptureStderr();
   Reporter reporter("DSC-3*, DSC-201", "");
   for (const Finding finding : {Finding::kObjectAlive, Finding::kRaceOfStreams, Finding::kTarget, Finding::kTarget})
     reporter.report({finding, "aclnnTest", "target", "text", {}});
   for (int i = 0; i < 2; ++i) reporter.remark("the device is far away");
-  EXPECT_EQ(reporter.summarize(), 1u);
+  EXPECT_EQ(reporter.found(), 1u);
+  reporter.summarize();
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_EQ(text.find("==descend== DSC-401 aclnnTest, target: a target is no class"), 0u) << text;
   EXPECT_TRUE(text.ends_with("\n==descend== 1 finding: DSC-401 (2 times); the device is far away\n")) << text;
+}
+
+TEST(CheckReporter, a_forked_child_begins_with_nothing_found) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("", "");
+  const Reported found{Finding::kTarget, "aclnnTest", "target", "text", {}};
+  reporter.report(found);
+  reporter.leave_to_parent();
+  EXPECT_EQ(reporter.found(), 0u);
+  reporter.report(found);
+  EXPECT_EQ(reporter.found(), 1u);
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("DSC-401"), text.rfind("DSC-401")) << text;  // it is said in both
 }
 
 TEST(CheckValues, counts_classes_in_logical_order) {

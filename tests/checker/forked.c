@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* forked WHO: the "parent", before it forks, or the "child" reads memory that nothing wrote.  Prints the status that
+   the child ends with. */
+#include "program.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void read_at(const void* memory) {
+  float value;
+  aclrtMemcpy(&value, sizeof value, memory, sizeof value, ACL_MEMCPY_DEVICE_TO_HOST);
+}
+
+int main(int count, char** arguments) {
+  if (count != 2) return 1;
+  start();
+  void* memory = device_copy(NULL, sizeof(float));
+  if (strcmp(arguments[1], "parent") == 0) read_at(memory);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (strcmp(arguments[1], "child") == 0) read_at(memory);
+    aclFinalize(); /* the memory is the parent's to free */
+    return 0;
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  printf("%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  aclrtFree(memory);
+  return finish();
+}
