@@ -39,8 +39,8 @@ class Cut {
   explicit Cut(const NLLLossBackwardArgs& a) : points_(a.points.points()), classes_(a.classes.count) {
     const int last = a.points.rank - 1;
     // Along what lies closer together: neighbours in memory are positions, not classes.
-    const bool by_class = last >= 0 &&
-               (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <= detail::magnitude(a.class_stride));
+    const bool by_class = last >= 0 && (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <=
+                                                             detail::magnitude(a.class_stride));
     row_ = by_class ? a.points.extent[last] : points_;
     below_ = points_ / row_;
     if (by_class && last > 0 && detail::crossing_dimension(a.points, 1) == last - 1) {
