@@ -14,6 +14,24 @@ descend_test_plugin(fake fake.cc)
 descend_test_plugin(outdated fake.cc FAKE_NAME="outdated" FAKE_ABI=1)
 descend_test_plugin(misnamed fake.cc FAKE_NAME="somebody_else")
 descend_test_plugin(mute mute.cc)
+
+# The CUDA kernels on the host, where CUDA's headers are.  What they may not do on a GPU stops the program here.
+find_path(DESCEND_CUDA_HEADERS cuda_fp16.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
+if(DESCEND_CUDA_HEADERS AND NOT DESCEND_SANITIZE)
+  descend_test_plugin(emulated emulated.cc)
+  file(GLOB emulated_kernels CONFIGURE_DEPENDS ops/*/*_cuda.cu src/loops/*_cuda.cu)
+  foreach(kernel ${emulated_kernels})
+    get_filename_component(name ${kernel} NAME_WE)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/emulated/${name}.cc @ONLY CONTENT
+         "#include \"tests/plugin/emulated.h\"\n#include \"@kernel@\"\n")
+    target_sources(descend_emulated PRIVATE ${CMAKE_BINARY_DIR}/emulated/${name}.cc)
+  endforeach()
+  target_include_directories(descend_emulated SYSTEM PRIVATE ${DESCEND_CUDA_HEADERS})
+  target_compile_options(descend_emulated PRIVATE -O1 -fno-strict-aliasing -fsanitize=alignment,bounds
+                                                  -fsanitize-undefined-trap-on-error -Wno-unknown-pragmas
+                                                  -Wno-maybe-uninitialized)
+endif()
+
 target_compile_definitions(descend_tests PRIVATE DESCEND_TEST_PLUGINS="${test_plugin_folder}")
 
 # oneTBB's templates look like races to the thread sanitizer, which cannot see into the library they work with.  The

@@ -12,6 +12,7 @@ import unittest
 from installed import SOURCE, clean_environment
 
 PROGRAM = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_bits"
+EMULATED = PROGRAM.parent / "test_plugins" / "libdescend_emulated.so"
 
 
 def run(*options, **variables):
@@ -27,6 +28,11 @@ class Bits(unittest.TestCase):
 
     def test_are_the_same_on_the_device_that_is_tested(self):
         result = run(DESCEND_DEVICE=os.environ.get("DESCEND_DEVICE", "cpu"))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
+    @unittest.skipUnless(EMULATED.exists(), "CUDA's headers are not here")
+    def test_are_the_same_of_cuda_kernels_on_the_host(self):
+        result = run(DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(EMULATED.parent), DESCEND_EMULATED_ORDER="2")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_do_not_depend_on_the_number_of_threads(self):

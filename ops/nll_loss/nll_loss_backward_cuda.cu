@@ -136,8 +136,7 @@ __global__ void __launch_bounds__(kThreads)
     write_flat(const __grid_constant__ Gradients gradients, Divisor per_position, int64_t positions,
                int64_t target_step, int64_t gradient_step, Bits* out) {
   constexpr int count = Vector<Bits>::kCount, kPerWord = 4 / sizeof(Bits), kNowhere = -(1 << 30);
-  extern __shared__ __align__(16) unsigned char memory[];
-  FlatPosition<Bits>* const found = reinterpret_cast<FlatPosition<Bits>*>(memory);
+  FlatPosition<Bits>* const found = shared_memory<FlatPosition<Bits>>();
   const int classes = static_cast<int>(gradients.classes.count);
   const int64_t begin = blockIdx.x * kFlatElements<Bits>, left = positions * classes - begin;
   const int elements = static_cast<int>(left < kFlatElements<Bits> ? left : kFlatElements<Bits>);

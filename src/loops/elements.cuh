@@ -68,9 +68,13 @@ template <class Element, class T, int V> __device__ __forceinline__ void narrow_
 // Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes one for each element.
 template <class Piece> __device__ __forceinline__ void store_at_once(void* to, const Piece& piece) {
   const uint4 words = std::bit_cast<uint4>(piece);
+#ifdef DESCEND_EMULATED
+  *static_cast<uint4*>(to) = words;
+#else
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y), "r"(words.z),
                "r"(words.w)
                : "memory");
+#endif
 }
 
 // Keeps the larger of two elements, at each of V places; a number rather than a NaN.

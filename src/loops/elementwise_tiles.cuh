@@ -53,8 +53,7 @@ __global__ void __launch_bounds__(kThreads) run_tiles(const __grid_constant__ Ti
   using Run = Vector<Element>;  // a thread's, of a row of a tile
   using Across = Turned<Element>;
   constexpr int side = kSide<Element>, kPerRow = side / Run::kCount, kRows = kThreads / kPerRow, kRounds = side / kRows;
-  extern __shared__ __align__(16) unsigned char memory[];
-  Across* const across = reinterpret_cast<Across*>(memory);
+  Across* const across = shared_memory<Across>();
   uint32_t tile_x = blockIdx.x, tile_y = tiles.tiles_x.divide(tile_x);
   int64_t offset[N] = {};
   tiles.outer.add(tiles.tiles_y.divide(tile_y), offset);

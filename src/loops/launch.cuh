@@ -12,6 +12,7 @@ namespace descend::cuda {
 
 inline constexpr int kThreads = 256;  // of a block, where nothing else is said
 
+#ifndef DESCEND_EMULATED  // tests/plugin/emulated.h has its own
 // `shared` is dynamic shared memory in bytes.
 template <class... Parameters, class... Arguments>
 Status start(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
@@ -42,6 +43,13 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
   config.numAttrs = 1;
   return cuda_status(cudaLaunchKernelEx(&config, kernel, arguments...), "to launch a kernel, or in work before it");
 }
+
+// A block's dynamic shared memory.
+template <class T> __device__ __forceinline__ T* shared_memory() {
+  extern __shared__ __align__(16) unsigned char memory[];
+  return reinterpret_cast<T*>(memory);
+}
+#endif
 
 constexpr int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -15,6 +15,9 @@
 #ifndef FAKE_ABI
 #define FAKE_ABI descend::kBackendAbi
 #endif
+#ifndef FAKE_KERNELS
+#define FAKE_KERNELS none_
+#endif
 
 namespace {
 
@@ -95,11 +98,11 @@ class FakeBackend final : public Backend {
   std::string_view name() const override { return FAKE_NAME; }
   int device_count() const override { return 2; }
   Device& device(int index) override { return devices_[index]; }
-  const KernelTable& kernels() const override { return kernels_; }
+  const KernelTable& kernels() const override { return FAKE_KERNELS; }
 
  private:
   FakeDevice devices_[2] = {FakeDevice(0), FakeDevice(1)};
-  KernelTable kernels_;
+  KernelTable none_;
 };
 
 }  // namespace

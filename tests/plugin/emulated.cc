@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// The blocks of emulated.h, one after the other.  A block's threads are fibers that run until they wait for each other,
+// in an order that DESCEND_EMULATED_ORDER chooses: 0 as they are numbered (blocks too), 1 backwards, others at random.
+// A result that depends on it is a race.
+#include "tests/plugin/emulated.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <vector>
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+namespace descend {
+namespace emulated {
+namespace {
+
+constexpr size_t kStack = 256 << 10;
+constexpr int kSharedMemory = 227 << 10;  // of an H200
+alignas(16) unsigned char memory[kSharedMemory];
+
+[[noreturn]] void die(const char* why) {
+  std::fprintf(stderr, "emulated: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, why);
+  std::abort();
+}
+
+struct Fiber {
+  enum { kReady, kWaitsForWarp, kWaitsForBlock, kDone } state = kDone;
+  ucontext_t context;
+  void* stack = nullptr;
+  unsigned mask, source;
+  uint64_t value;  // given, then got
+  bool vote;
+};
+std::vector<Fiber>& fibers = *new std::vector<Fiber>(1024);
+ucontext_t scheduler;
+const std::function<void()>* function;
+
+Fiber& mine() { return fibers[threadIdx.x]; }
+
+void release_block() {
+  bool vote = false;
+  for (unsigned i = 0; i < blockDim.x; ++i) {
+    if (fibers[i].state == Fiber::kDone) continue;
+    if (fibers[i].state != Fiber::kWaitsForBlock) return;
+    vote |= fibers[i].vote;
+  }
+  for (unsigned i = 0; i < blockDim.x; ++i) {
+    if (fibers[i].state == Fiber::kDone) continue;
+    fibers[i].state = Fiber::kReady;
+    fibers[i].vote = vote;
+  }
+}
+// If all threads that a mask names are there.
+void release_warp(Fiber* warp, unsigned mask) {
+  uint64_t given[32];
+  unsigned there = 0;
+  for (unsigned i = 0; i < 32; ++i) {
+    given[i] = 0xfff7dead7fa7dead;  // of threads that are not there
+    if ((mask >> i & 1) == 0 || warp[i].state == Fiber::kDone) continue;
+    if (warp[i].state != Fiber::kWaitsForWarp || warp[i].mask != mask) return;
+    given[i] = warp[i].value;
+    there |= 1u << i;
+  }
+  for (unsigned i = 0; i < 32; ++i) {
+    if ((there >> i & 1) == 0) continue;
+    warp[i].state = Fiber::kReady;
+    warp[i].value = given[warp[i].source];
+  }
+}
+Fiber* warp() { return &fibers[threadIdx.x / 32 * 32]; }
+
+void wait() {
+  Fiber& me = mine();
+  if (me.state != Fiber::kReady) swapcontext(&me.context, &scheduler);
+}
+void run_thread() {
+  (*function)();
+  mine().state = Fiber::kDone;
+  release_block();  // who waits does not wait for this one
+  for (Fiber* each = warp(); each < warp() + 32; ++each)
+    if (each->state == Fiber::kWaitsForWarp) release_warp(warp(), each->mask);
+}
+
+void make_ready(Fiber& fiber) {
+  if (fiber.stack == nullptr)
+    fiber.stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack = {.ss_sp = fiber.stack, .ss_flags = 0, .ss_size = kStack};
+  fiber.context.uc_link = &scheduler;
+  makecontext(&fiber.context, run_thread, 0);
+  fiber.state = Fiber::kReady;
+}
+
+void run_block(const std::vector<unsigned>& order) {
+  for (const unsigned i : order) make_ready(fibers[i]);
+  for (bool all_done = false; !all_done;) {
+    bool any_ran = false;
+    all_done = true;
+    for (const unsigned i : order) {
+      threadIdx.x = i;
+      if (fibers[i].state == Fiber::kReady) {
+        swapcontext(&scheduler, &fibers[i].context);
+        any_ran = true;
+      }
+      all_done = all_done && fibers[i].state == Fiber::kDone;
+    }
+    if (!any_ran && !all_done) die("threads wait for others that do not come");
+  }
+}
+
+std::vector<unsigned> numbers(int64_t count, unsigned order) {
+  std::vector<unsigned> all(static_cast<size_t>(count));
+  std::iota(all.begin(), all.end(), 0u);
+  if (order == 1) std::reverse(all.begin(), all.end());
+  if (order > 1) std::shuffle(all.begin(), all.end(), std::mt19937(order));
+  return all;
+}
+
+}  // namespace
+
+void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
+  static std::mutex& mutex = *new std::mutex;
+  const std::lock_guard lock(mutex);
+  const char* const chosen = std::getenv("DESCEND_EMULATED_ORDER");
+  const unsigned order = chosen == nullptr ? 0 : static_cast<unsigned>(std::atoi(chosen));
+  gridDim = {static_cast<unsigned>(blocks), 1, 1};
+  blockDim = {static_cast<unsigned>(threads), 1, 1};
+  function = &thread;
+  if (shared > sizeof memory) die("so much shared memory is not there");
+  const std::vector<unsigned> by_thread = numbers(threads, order);
+  for (const unsigned block : numbers(blocks, order)) {
+    blockIdx.x = block;
+    std::memset(memory, 0xa5, shared);
+    run_block(by_thread);
+  }
+}
+
+bool wait_for_block(bool vote) {
+  Fiber& me = mine();
+  me.vote = vote;
+  me.state = Fiber::kWaitsForBlock;
+  release_block();
+  wait();
+  return me.vote;
+}
+uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
+  Fiber& me = mine();
+  if ((mask >> lane() & 1) == 0) die("it is not in its own mask");
+  me.mask = mask;
+  me.value = value;
+  me.source = source;
+  me.state = Fiber::kWaitsForWarp;
+  release_warp(warp(), mask);
+  wait();
+  return me.value;
+}
+unsigned lane() { return threadIdx.x % 32; }
+void* dynamic_shared_memory() { return memory; }
+
+}  // namespace emulated
+
+KernelTable& cuda_kernels() {
+  static KernelTable& table = *new KernelTable;
+  return table;
+}
+CudaLaunch cuda_launch(Launch&) {
+  static CudaScratch& scratch = *new CudaScratch{};
+  return {.stream = nullptr,
+          .scratch = &scratch,
+          .multiprocessors = 4,
+          .shared_memory = emulated::kSharedMemory,
+          .largest_cluster = 1};
+}
+
+}  // namespace descend
+
+#define FAKE_NAME "emulated"
+#define FAKE_KERNELS cuda_kernels()
+#include "tests/plugin/fake.cc"

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// CUDA's words in C++: kernels (*_cuda.cu) that include this first are compiled for the host, where the threads of a
+// block take turns (emulated.cc).  What they compute can then be compared where there is no GPU.
+#pragma once
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <type_traits>
+
+#include "src/backends/cuda/launch.h"
+
+#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles
+#undef __shared__
+#define __shared__ static  // blocks run one after the other
+#define __launch_bounds__(...)
+#define __noinline__ __attribute__((noinline))
+#define asm(...)  // only ever an empty one
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+
+namespace descend::emulated {
+
+// Runs the function by every thread of every block.
+void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread);
+
+// Return when all threads of the block, or those of the warp that the mask names, are here.
+bool wait_for_block(bool vote);                                          // whether any voted so
+uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
+unsigned lane();
+void* dynamic_shared_memory();
+
+template <class T> T exchange(unsigned mask, T value, unsigned source) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  bits = wait_for_warp(mask, bits, source);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+}  // namespace descend::emulated
+
+inline void __syncthreads() { descend::emulated::wait_for_block(false); }
+inline bool __syncthreads_or(int vote) { return descend::emulated::wait_for_block(vote != 0); }
+inline void __syncwarp(unsigned mask = ~0u) { descend::emulated::wait_for_warp(mask, 0, descend::emulated::lane()); }
+template <class T> T __shfl_sync(unsigned mask, T value, int source) {
+  return descend::emulated::exchange(mask, value, static_cast<unsigned>(source) % 32);
+}
+template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits) {
+  return descend::emulated::exchange(mask, value, descend::emulated::lane() ^ static_cast<unsigned>(bits));
+}
+template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by) {
+  const unsigned lane = descend::emulated::lane();
+  return descend::emulated::exchange(mask, value, lane + by < 32 ? lane + by : lane);
+}
+
+inline void __threadfence() {}
+inline unsigned atomicAdd(unsigned* at, unsigned by) { return (*at += by) - by; }
+inline int atomicAdd(int* at, int by) { return (*at += by) - by; }
+template <class T> T __ldcg(const T* at) { return *at; }
+inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint32_t>(uint64_t{a} * b >> 32); }
+inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
+inline uint32_t __float_as_uint(float x) { return std::bit_cast<uint32_t>(x); }
+inline float __uint_as_float(uint32_t x) { return std::bit_cast<float>(x); }
+inline int __float2int_rz(float x) {  // the nearest there is; 0 for NaN
+  if (!(std::fabs(x) < 0x1p31f)) return x > 0 ? INT32_MAX : x < 0 ? INT32_MIN : 0;
+  return static_cast<int>(x);
+}
+inline uint32_t __vcmpeq2(uint32_t a, uint32_t b) {
+  const uint32_t differ = a ^ b;
+  return ((differ & 0xffffu) == 0 ? 0xffffu : 0) | (differ >> 16 == 0 ? 0xffff0000u : 0);
+}
+inline int min(int a, int b) { return std::min(a, b); }
+inline int max(int a, int b) { return std::max(a, b); }
+
+namespace descend::cuda {
+
+template <class... Parameters, class... Arguments>
+Status start(const CudaLaunch&, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+             const Arguments&... arguments) {
+  emulated::run(blocks, threads, shared, [&] { kernel(arguments...); });
+  return {};
+}
+template <class... Parameters, class... Arguments>
+Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int, int threads,
+                         size_t shared, const Arguments&... arguments) {  // of one block: CudaLaunch says so
+  return start(on, kernel, blocks, threads, shared, arguments...);
+}
+template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
+
+}  // namespace descend::cuda
