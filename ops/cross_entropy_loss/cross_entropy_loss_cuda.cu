@@ -3,18 +3,16 @@
 //
 // The rows' losses are added block by block, in an order that the number of rows decides.  Rows of up to a tile: a warp
 // has the rows of one such block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once.
-// Longer rows: cross_entropy_loss_long_rows_cuda.cuh.
+// Those of few classes without a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones:
+// cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_staged_rows_cuda.cuh"
 
 namespace descend::cuda {
 namespace {
 
 // No rows: there is nothing but the total.
 template <class Element> __global__ void only_total(const __grid_constant__ Loss<Element> l) { l.store_total(0, 0); }
-
-// How a row's elements lie: as neighbours, and so many that every thread has as many as it can, as neighbours, or
-// anyhow.
-enum class Layout { kFull, kTogether, kAnyhow };
 
 // Of a row of at most kTile classes; out of the way of what is done for every row.
 template <int V, class Element>
@@ -24,38 +22,36 @@ __device__ __noinline__ double distance_of_row(const Loss<Element>& l, int64_t r
 }
 
 // A block of threads has so many blocks of rows, a warp each.  The few warps there are of all rows are on the card at
-// once and have many registers: with twice as many of half as many registers 1048576 rows of 128 FLOAT16 took 297 us
-// instead of 277.
+// once and have many registers; none waits for another, so that some compute while others wait for memory.
 constexpr int kWarps = 8, kShortThreads = kWarps * 32;
 
-// Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread.
-template <class Element, int V, Layout layout, int kPer>
+// Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread, V of them at
+// once where a row's elements are `together`.
+template <class Element, int V, bool together, int kPer>
 __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_constant__ Loss<Element> l) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kAtOnce = 32 / TileGroup<V>::kSize;
-  constexpr bool together = layout != Layout::kAnyhow;
+  constexpr int kBatch = 32;  // rows for which what they cost by themselves is computed at once
   using Piece = Columns<Element, V>;
-  __shared__ double of_row[2][2][kWarps][33];  // losses and zlosses; of two batches of rows, in turn
-  __shared__ __align__(8) unsigned char kept[kWarps][32 * sizeof(Scores)];  // by row, until the warp's are all there
+  __shared__ typename LossesOfRows<kBatch>::Shared shared_sums[kWarps];
+  __shared__ __align__(8) unsigned char kept[kWarps][kBatch * sizeof(Scores)];  // until the warp's are all there
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int64_t begin = (blockIdx.x * kWarps + warp) * l.per_block;
+  const int64_t block = blockIdx.x * kWarps + warp, begin = block * l.per_block;
   const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes);
   const TileGroup<V> group;
   const int which = lane / TileGroup<V>::kSize;  // of the rows at once
   Scores* const scores_of = reinterpret_cast<Scores*>(kept[warp]);
-  const auto is_there = [&](int i) { return layout == Layout::kFull || group.rank * V + kColumns * i < classes; };
+  const auto is_there = [&](int i) { return group.rank * V + kColumns * i < classes; };
   const auto load = [&](int64_t row, Piece(&x)[kPer]) {
     const TileScores<Element, together> from_mine{l.at(row, group.rank * V), l.a.input.column};
 #pragma unroll
     for (int i = 0; i < kPer; ++i)
       if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
   };
-  const int list = lane % 2, adds_for = lane / 2;  // what a thread of the first warp adds
-  CompensatedSum sum;
-  int turn = 0;
-  for (int64_t batch = 0; batch < l.per_block; batch += 32, turn ^= 1) {
-    const int64_t first = begin + batch;
-    const int rows = static_cast<int>(end - first < 0 ? 0 : end - first < 32 ? end - first : 32);
+  LossesOfRows<kBatch> sums(shared_sums[warp]);
+  for (int64_t first = begin; first < end; first += kBatch) {
+    const int rows = static_cast<int>(end - first < kBatch ? end - first : kBatch);
+    const int64_t label = lane < rows ? l.labels[first + lane] : kNoClass;
     for (int some = 0; some < rows; some += kAtOnce) {
       const int64_t row = first + (some + which < rows ? some + which : some);
       Piece x[kPer];
@@ -89,17 +85,16 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
         scores.times += __shfl_xor_sync(~0u, scores.times, step);
       if (l.a.smoothing != 0) scores.distance = distance_of_row<V>(l, row, scores.most);
-      if (group.rank == 0) scores_of[some + which] = scores;  // at most 32: a row that is not there is another's copy
+      if (group.rank == 0) scores_of[some + which] = scores;  // a row that is not there is another's copy
     }
     __syncwarp();
     LogProb f{};
+    RowLoss done{0, 0};
     if (lane < rows) {
       const Scores scores = scores_of[lane];
       const double log_sum = scores.log_sum();
       f = scores.log_prob(log_sum);
-      const RowLoss done = l.finish(first + lane, l.label_of(first + lane), scores, log_sum);
-      of_row[turn][0][warp][lane] = done.loss;
-      of_row[turn][1][warp][lane] = done.zloss;
+      done = l.finish(first + lane, l.label_of(first + lane, label), scores, log_sum);
     }
     __syncwarp();  // labels' scores are read before they are written over
     for (int some = 0; some < rows; some += kAtOnce) {
@@ -117,23 +112,15 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
 #pragma unroll
         for (int j = 0; j < V; ++j) result[j] = g(widen<float>(x[i].at[j]));
         narrow_all(result, x[i].at);
-        if constexpr (sizeof(Piece) == 16)
-          store_at_once(to + kColumns * i * step, x[i]);
-        else
-          *reinterpret_cast<Piece*>(to + kColumns * i * step) = x[i];
+        *reinterpret_cast<Piece*>(to + kColumns * i * step) = x[i];
       }
     }
-    if (l.a.reduction == CrossEntropyReduction::kNone) continue;
-    __syncthreads();
-    if (thread >= 2 * kWarps) continue;  // the others go on; they come here again before they write over these
-    const int64_t rest = l.a.labels.rows - (begin + adds_for * l.per_block);
-    const int64_t count = (rest < l.per_block ? rest : l.per_block) - batch;
-#pragma unroll 8
-    for (int i = 0; i < 32 && i < count; ++i) sum.add(of_row[turn][list][adds_for][i]);
+    if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
+    __syncwarp();
   }
-  const int64_t block = blockIdx.x * kWarps + adds_for, blocks = (l.a.labels.rows - 1) / l.per_block + 1;
-  if (thread < 2 * kWarps && block < blocks) l.keep_sum(list, block, sum.value());
-  l.add_blocks(blocks);
+  const double total = sums.value();
+  if (lane < 2 && begin < end) l.keep_sum(lane, block, total);
+  l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
 }
 
 template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& on) {
@@ -158,14 +145,14 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
     };
     return classes % count == 0 && fits(a.input, data[2]) && fits(a.log_prob, data[4]);
   };
+  if (StagedRows<Element>::fits(l) && in_pieces(Vector<Element>::kCount)) return run_staged(l, blocks, on);
   if (classes <= kTile) {
-    constexpr int kLeast = 4 / sizeof(Element), kMost = 16 / sizeof(Element);
-    const auto pick = [&]<int V, Layout layout> {
-      return classes <= 128 ? short_rows<Element, V, layout, 8> : short_rows<Element, V, layout, 32>;
+    constexpr int kLeast = 4 / sizeof(Element);
+    const auto pick = [&]<int V, bool together> {
+      return classes <= 128 ? short_rows<Element, V, together, 8> : short_rows<Element, V, together, 32>;
     };
-    const auto kernel = classes == 128 && in_pieces(kMost) ? short_rows<Element, kMost, Layout::kFull, 8>
-                        : in_pieces(kLeast)                ? pick.template operator()<kLeast, Layout::kTogether>()
-                                                           : pick.template operator()<1, Layout::kAnyhow>();
+    const auto kernel =
+        in_pieces(kLeast) ? pick.template operator()<kLeast, true>() : pick.template operator()<1, false>();
     return start(on, kernel, ceil_divide(blocks, kWarps), kShortThreads, 0, l);
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);

@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   static_assert(kSumChunks <= kLongThreads);
   constexpr int kGroups = kLongThreads / TileGroup<V>::kSize, kWarps = kLongThreads / 32;
   constexpr int kWide = static_cast<int>(kTile) + kSkew;  // of a tile in the cache
-  double* const sums = shared_memory<double>();  // of exponentials, then of distances; the first block's
+  double* const sums = shared_memory<double>();           // of exponentials, then of distances; the first block's
   double* const distances = sums + sums_at_once;
   Element* const cache = reinterpret_cast<Element*>(distances + (l.a.smoothing != 0 ? sums_at_once : 0));
   __shared__ float most_of[kWarps], most_of_block;

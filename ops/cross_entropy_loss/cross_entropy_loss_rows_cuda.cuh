@@ -13,6 +13,59 @@ struct RowLoss {
   double loss, zloss;
 };
 
+// Two CompensatedSums, of losses and of zlosses, to which a warp adds kRows rows at a time, in their order.  What an
+// addition loses is known from the sum before it: while lanes 0 and 1 go on with the sums, lanes 2 and 3 add, by the
+// same instructions, what the additions of the rows before have lost.
+template <int kRows> class LossesOfRows {
+ public:
+  struct Shared {
+    double terms[4][kRows];
+  };
+  __device__ explicit LossesOfRows(Shared& shared) : terms_(shared.terms), lane_(static_cast<int>(threadIdx.x) % 32) {
+    if (lane_ < kRows) terms_[2][lane_] = terms_[3][lane_] = 0;
+  }
+  // A lane's row; 0 for one that is not there.
+  __device__ __forceinline__ void add(const RowLoss& row) {
+    if (lane_ < kRows) terms_[0][lane_] = row.loss, terms_[1][lane_] = row.zloss;
+    __syncwarp();
+    add_terms();
+    __syncwarp();
+    if (lane_ < kRows) {
+      terms_[2][lane_] = lost(terms_[0][lane_], row.loss);
+      terms_[3][lane_] = lost(terms_[1][lane_], row.zloss);
+    }
+  }
+  // Of the list that has the lane's number.
+  __device__ __forceinline__ double value() {
+    __syncwarp();
+    if (lane_ < 2)
+      for (int i = 0; i < kRows; ++i) terms_[lane_][i] = 0;
+    __syncwarp();
+    add_terms();
+    const double lost = __shfl_down_sync(~0u, sum_, 2);
+    return std::isfinite(sum_) ? sum_ + lost : sum_;
+  }
+
+ private:
+  // Adds the terms of a lane's list and leaves in their places what the sum was before.
+  __device__ __forceinline__ void add_terms() {
+    if (lane_ >= 4) return;
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const double before = sum_;
+      sum_ += terms_[lane_][i];
+      terms_[lane_][i] = before;
+    }
+  }
+  static __device__ __forceinline__ double lost(double before, double x) {
+    const double sum = before + x, x_in_sum = sum - before;
+    return (before - (sum - x_in_sum)) + (x - x_in_sum);
+  }
+  double (&terms_)[4][kRows];
+  int lane_;
+  double sum_ = 0;
+};
+
 template <class Element> struct Loss {
   CrossEntropyLossArgs a;
   Labels labels;
@@ -31,10 +84,10 @@ template <class Element> struct Loss {
     float weight;
     Element score;
   };
-  __device__ __forceinline__ Label label_of(int64_t row) const {
-    const int64_t label = labels[row];
+  __device__ __forceinline__ Label label_of(int64_t row, int64_t label) const {
     return label == kNoClass ? Label{} : Label{true, labels.weight_of(label), *at(row, label)};
   }
+  __device__ __forceinline__ Label label_of(int64_t row) const { return label_of(row, labels[row]); }
   __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
   // The sum of a list (0: losses, 1: zlosses) over a block of rows; when all are there add_blocks makes the total.
   __device__ void keep_sum(int list, int64_t block, double sum) const {

@@ -49,6 +49,15 @@ template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char memory[];
   return reinterpret_cast<T*>(memory);
 }
+// Copies 16 bytes from global memory to there while the thread goes on; it waits for all that it has begun.
+template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared, const Piece* from) {
+  static_assert(sizeof(Piece) == 16);
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
+      "l"(from)
+      : "memory");
+}
+__device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 #endif
 
 constexpr int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -14,17 +14,19 @@ namespace descend::cuda {
 
 inline constexpr int kSumThreads = 512;
 
-// The sum of all columns, of which each of `columns` / V neighbouring threads has V; in the first of them.
-template <int V, int columns = static_cast<int>(kSumColumns<double>)>
+// The sum of all columns, of which each of `columns` / V threads, `apart` in the warp, has V; in the first of them.
+template <int V, int columns = static_cast<int>(kSumColumns<double>), int apart = 1>
 __device__ __forceinline__ double add_columns(double (&column)[V], unsigned group) {
 #pragma unroll
   for (int width = columns / 2; width > 0; width /= 2) {
     if (width >= V) {
 #pragma unroll
-      for (int j = 0; j < V; ++j) column[j] += __shfl_down_sync(group, column[j], static_cast<unsigned>(width / V));
+      for (int j = 0; j < V; ++j)
+        column[j] += __shfl_down_sync(group, column[j], static_cast<unsigned>(width / V * apart));
     } else {
 #pragma unroll
-      for (int j = 0; j < width; ++j) column[j] += column[j + width];
+      for (int j = 0; j < V; ++j)  // as many times whatever the width: the compiler knows each place
+        if (j < width) column[j] += column[(j + width) % V];
     }
   }
   return column[0];
@@ -88,30 +90,29 @@ struct SumCut {
 template <int lists, int kBatch, class Batch, class Finish>
 __device__ __forceinline__ void sum_batches(const SumCut& cut, CudaScratch* scratch, const Batch& batch,
                                             const Finish& finish) {
-  __shared__ double parts[lists][kBatch];
+  __shared__ double parts_of[2][lists][kBatch];  // of two batches, in turn
   __shared__ double totals[lists];
   const unsigned thread = threadIdx.x;
   if (cut.by_tile) {
     const int64_t first = static_cast<int64_t>(blockIdx.x) * kBatch;
-    batch(first, parts);
+    batch(first, parts_of[0]);
     __syncthreads();
     for (unsigned i = thread; i < lists * kBatch; i += blockDim.x) {
       const int64_t tile = first + i % kBatch;
-      if (tile < cut.tiles) scratch->tiles[i / kBatch * cut.tiles + tile] = parts[i / kBatch][i % kBatch];
+      if (tile < cut.tiles) scratch->tiles[i / kBatch * cut.tiles + tile] = parts_of[0][i / kBatch][i % kBatch];
     }
   } else {
     const int64_t begin = blockIdx.x * cut.per_chunk;
     const int64_t end = begin + cut.per_chunk < cut.tiles ? begin + cut.per_chunk : cut.tiles;
     CompensatedSum sum;  // of the list that has this thread's number
-    for (int64_t tile = begin; tile < end; tile += kBatch) {
-      batch(tile, parts);
+    int turn = 0;
+    for (int64_t tile = begin; tile < end; tile += kBatch, turn ^= 1) {
+      batch(tile, parts_of[turn]);
       __syncthreads();
-      if (thread < lists) {
-        const int n = static_cast<int>(end - tile < kBatch ? end - tile : kBatch);
+      if (thread >= lists) continue;  // the others go on; they come here again before they write over these
+      const int n = static_cast<int>(end - tile < kBatch ? end - tile : kBatch);
 #pragma unroll 8
-        for (int i = 0; i < n; ++i) sum.add(parts[thread][i]);
-      }
-      __syncthreads();
+      for (int i = 0; i < n; ++i) sum.add(parts_of[turn][thread][i]);
     }
     if (thread < lists) scratch->numbers[thread * kSumChunks + blockIdx.x] = sum.value();
   }

@@ -95,5 +95,7 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
   return start(on, kernel, blocks, threads, shared, arguments...);
 }
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
+template <class Piece> void begin_copy(Piece* shared, const Piece* from) { *shared = *from; }
+inline void wait_for_copies() {}
 
 }  // namespace descend::cuda

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Rows of few classes that are whole lines of columns: a warp keeps a batch of rows in shared memory, where a thread,
+// or two, has a row for itself.  Nothing is read twice, what a row costs by itself is computed for many rows at once,
+// and no warp waits for another: some compute while others wait for memory.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
+
+namespace descend::cuda {
+
+template <class Element> struct StagedRows {
+  static constexpr int kWarps = 8, kThreads = kWarps * 32, kColumns = static_cast<int>(kSumColumns<double>);
+  static constexpr int kShare = sizeof(Element) / 2;                                // threads that share a row
+  static constexpr int kRows = 32 / kShare, V = kColumns / kShare;                  // of a batch; a thread's columns
+  static constexpr int kInPiece = Vector<Element>::kCount, kPieces = V / kInPiece;  // 16 bytes each
+  static constexpr int kMostClasses = 192;  // two blocks have their rows on a multiprocessor
+
+  // Of rows that begin where 16 bytes may be moved.
+  static bool fits(const Loss<Element>& l) {
+    const int64_t classes = l.a.labels.classes;
+    return classes % kColumns == 0 && classes <= kMostClasses && l.a.input.row == classes &&
+           l.a.log_prob.row == classes && l.a.smoothing == 0;
+  }
+
+  // An odd number of pieces: threads that read the same piece of neighbouring rows keep off each other's banks.
+  static constexpr int pieces_apart(int64_t classes) { return static_cast<int>(classes) / kInPiece | 1; }
+  static constexpr size_t bytes(int64_t classes) { return size_t{16} * kWarps * kRows * pieces_apart(classes); }
+};
+
+// kClasses: 0 where the number is not known before the run.
+template <class Element, int kClasses>
+__global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
+    staged_rows(const __grid_constant__ Loss<Element> l, Divisor pieces_of_row) {
+  using S = StagedRows<Element>;
+  using Piece = Vector<Element>;
+  __shared__ typename LossesOfRows<S::kRows>::Shared shared_sums[S::kWarps];
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int64_t block = blockIdx.x * S::kWarps + warp, begin = block * l.per_block;
+  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
+  const int lines = classes / S::kColumns;  // of a row
+  Piece* const stage = shared_memory<Piece>() + warp * S::kRows * apart;
+  const int mine = lane % S::kRows, rank = lane / S::kRows;  // row of the batch, and which of its threads
+  Piece* const my_row = stage + mine * apart;
+  const auto my_line = [&](int line) { return my_row + (line * S::kShare + rank) * S::kPieces; };
+  // f(staged, i) for this lane's pieces of so many rows, which lie 16 * i bytes behind its first.
+  const int per_row = classes / S::kInPiece;
+  const auto for_pieces = [&](int rows, const auto& f) {
+#pragma unroll 1
+    for (int i = 0; i + lane < rows * per_row; i += 32) {
+      uint32_t column = static_cast<uint32_t>(i + lane);
+      const uint32_t row = pieces_of_row.divide(column);
+      f(stage + row * apart + column, i);
+    }
+  };
+  const auto rows_from = [&](int64_t first) {
+    return static_cast<int>(end - first < 0 ? 0 : end - first < S::kRows ? end - first : S::kRows);
+  };
+  const auto label_from = [&](int64_t first) { return first + lane < end ? l.labels[first + lane] : kNoClass; };
+  LossesOfRows<S::kRows> sums(shared_sums[warp]);
+  const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
+  int rows = rows_from(begin);
+  int64_t label = rows == 0 ? kNoClass : label_from(begin);
+  for_pieces(rows, [&](Piece* staged, int i) { begin_copy(staged, input + begin * per_row + i); });
+  for (int64_t first = begin; first < end; first += S::kRows) {
+    wait_for_copies();
+    __syncwarp();
+    Scores scores;
+    Piece most;
+#pragma unroll
+    for (Element& each : most.at) each = narrow<Element>(scores.most);
+#pragma unroll 4
+    for (int line = 0; line < lines; ++line)
+#pragma unroll
+      for (int p = 0; p < S::kPieces; ++p) keep_larger(most.at, my_line(line)[p].at);
+#pragma unroll
+    for (const Element each : most.at) scores.most = std::fmax(scores.most, widen<float>(each));
+    if constexpr (S::kShare == 2) scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, S::kRows));
+    scores.most += 0.0f;
+    double column[S::V] = {};
+    const auto exp_of = [&](Element x) { return exp_below<Element>(widen<float>(x), scores.most, scores.times); };
+#pragma unroll 1
+    for (int line = 0; line + 1 < lines; line += 2)
+#pragma unroll
+      for (int p = 0; p < S::kPieces; ++p) {
+        const Piece one = my_line(line)[p], other = my_line(line + 1)[p];
+#pragma unroll
+        for (int j = 0; j < S::kInPiece; ++j)
+          column[p * S::kInPiece + j] += static_cast<double>(exp_of(one.at[j]) + exp_of(other.at[j]));
+      }
+    if (lines % 2 != 0) {
+#pragma unroll
+      for (int p = 0; p < S::kPieces; ++p)
+#pragma unroll
+        for (int j = 0; j < S::kInPiece; ++j)
+          column[p * S::kInPiece + j] += static_cast<double>(exp_of(my_line(lines - 1)[p].at[j]));
+    }
+    scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
+    if constexpr (S::kShare == 2) scores.times += __shfl_xor_sync(~0u, scores.times, S::kRows);
+    LogProb f{};
+    RowLoss done{0, 0};
+    if (lane < rows) {
+      const double log_sum = scores.log_sum();
+      f = scores.log_prob(log_sum);
+      typename Loss<Element>::Label at_label;
+      if (label != kNoClass)
+        at_label = {true, l.labels.weight_of(label), reinterpret_cast<const Element*>(my_row)[label]};
+      done = l.finish(first + lane, at_label, scores, log_sum);
+    }
+    if constexpr (S::kShare == 2) f = {__shfl_sync(~0u, f.high, mine), __shfl_sync(~0u, f.low, mine)};
+    __syncwarp();  // labels' scores are read before they are written over
+#pragma unroll 2
+    for (int line = 0; line < lines; ++line)
+#pragma unroll
+      for (int p = 0; p < S::kPieces; ++p) {
+        Piece& piece = my_line(line)[p];
+        Piece x = piece;
+        float result[S::kInPiece];
+#pragma unroll
+        for (int j = 0; j < S::kInPiece; ++j) result[j] = f(widen<float>(x.at[j]));
+        narrow_all(result, x.at);
+        piece = x;
+      }
+    __syncwarp();
+    // Where a piece was, the next batch's is put.
+    Piece* const to = reinterpret_cast<Piece*>(l.log_prob) + lane + first * per_row;
+    const Piece* const from = input + (first + S::kRows) * per_row;
+    const int next_rows = rows_from(first + S::kRows);
+    label = label_from(first + S::kRows);
+    if (kClasses != 0 && next_rows == S::kRows) {  // without questions, four at a time
+      constexpr int kPerRow = kClasses == 0 ? 1 : kClasses / S::kInPiece, kTimes = S::kRows * kPerRow / 32;
+      Piece* const staged = stage + lane / kPerRow * apart + lane % kPerRow;
+      const int step = 32 / kPerRow * apart;
+#pragma unroll
+      for (int i = 0; i < kTimes; i += 4) {
+        Piece some[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) some[j] = staged[(i + j) * step];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          store_at_once(to + (i + j) * 32, some[j]);
+          begin_copy(staged + (i + j) * step, from + (i + j) * 32);
+        }
+      }
+    } else {
+      for_pieces(rows, [&](Piece* staged, int i) {
+        store_at_once(to + i, *staged);
+        if (i + lane < next_rows * per_row) begin_copy(staged, from + i);
+      });
+    }
+    rows = next_rows;
+    if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
+    __syncwarp();
+  }
+  const double total = sums.value();
+  if (lane < 2 && begin < end) l.keep_sum(lane, block, total);
+  l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
+}
+
+template <class Element> Status run_staged(const Loss<Element>& l, int64_t blocks_of_rows, const CudaLaunch& on) {
+  using S = StagedRows<Element>;
+  const int64_t classes = l.a.labels.classes;
+  return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
+               ceil_divide(blocks_of_rows, S::kWarps), S::kThreads, S::bytes(classes), l,
+               Divisor(classes / S::kInPiece));
+}
+
+}  // namespace descend::cuda
