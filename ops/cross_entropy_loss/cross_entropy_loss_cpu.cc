@@ -232,7 +232,7 @@ template <class Element> class Loss {
         tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
           sum = sum_exponentials(x, width, scores.most, equal);
         });
-        times += equal;
+        if (equal != 0) times += equal;  // of few tiles: the threads would pass its line to and fro
         return sum;
       });
       scores.times = times;

@@ -41,6 +41,11 @@ void permit(int width) {
   permitted = width;
 }
 
+// A loop of no more parts is dealt out once, half of it to each of two threads: parts that change hands one by one take
+// 0.7 to 1.2 us longer (two Neoverse N1 cores, 8 to 32 parts), of a call that may take 20.  In a longer one threads
+// take parts as they get on, since one that is held up would hold up the others.
+constexpr int64_t kFewParts = 32;
+
 std::atomic<Arena*> current{nullptr};
 
 // The arena of this width, made at its first use and kept: a loop may still be in it when the width changes.
@@ -80,8 +85,12 @@ void run_in_arena(int width, int64_t count, FunctionRef<void(int64_t first, int6
     // Isolated: while this thread waits for its chunks it must not start somebody else's, which could be long or use
     // the same thread-local buffers.
     tbb::this_task_arena::isolate([&] {
-      tbb::parallel_for(tbb::blocked_range<int64_t>(0, count),
-                        [&](const tbb::blocked_range<int64_t>& part) { body(part.begin(), part.end()); });
+      const tbb::blocked_range<int64_t> all(0, count);
+      const auto run = [&](const tbb::blocked_range<int64_t>& part) { body(part.begin(), part.end()); };
+      if (count <= kFewParts)
+        tbb::parallel_for(all, run, tbb::static_partitioner());
+      else
+        tbb::parallel_for(all, run);
     });
   });
 }
