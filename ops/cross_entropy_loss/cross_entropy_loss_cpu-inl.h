@@ -73,7 +73,7 @@ struct Labels {
 };
 
 // A part of a matrix whose rows are runs of neighbours, `pitch` apart.
-template <class Element> struct Tile {
+template <class Element> struct MatrixTile {
   Element* rows;
   int64_t pitch;
   Element* operator[](int64_t row) const { return rows + row * pitch; }
@@ -97,15 +97,15 @@ template <class Element> struct Matrix {
   Element* at(int64_t row, int64_t column) const { return data + row * stride.row + column * stride.column; }
 
   // Where the tile is, or where it has to be copied: in `buffer`, of kTileBytes.
-  Tile<Element> place(int64_t row, int64_t column, int64_t columns, void* buffer) const {
+  MatrixTile<Element> place(int64_t row, int64_t column, int64_t columns, void* buffer) const {
     if (direct()) return {at(row, column), stride.row};
     return {static_cast<Element*>(buffer), columns};
   }
-  Tile<Element> read(int64_t row, int64_t rows, int64_t column, int64_t columns, void* buffer) const {
+  MatrixTile<Element> read(int64_t row, int64_t rows, int64_t column, int64_t columns, void* buffer) const {
     if (!direct()) gather(axes(rows, columns), sizeof(Element), at(row, column), buffer);
     return place(row, column, columns, buffer);
   }
-  void write(int64_t row, int64_t rows, int64_t column, int64_t columns, const Tile<Element>& tile) const {
+  void write(int64_t row, int64_t rows, int64_t column, int64_t columns, const MatrixTile<Element>& tile) const {
     if (!direct()) scatter(axes(rows, columns), sizeof(Element), tile.rows, at(row, column));
   }
 

@@ -48,9 +48,9 @@ struct RowLoss {
   double loss = 0, zloss = 0;
 };
 
-template <class Element> class Loss {
+template <class Element> class CrossEntropy {
  public:
-  Loss(const CrossEntropyLossArgs& a, void* const* data)
+  CrossEntropy(const CrossEntropyLossArgs& a, void* const* data)
       : a_(a),
         labels_{a.labels, data[0], static_cast<const float*>(data[1])},
         input_{static_cast<Element*>(data[2]), a.input},
@@ -138,7 +138,7 @@ template <class Element> class Loss {
       is_read = classes <= kKept * kTile;
     };
     Scores scores[kRows];
-    for_each_tile([&](const Tile<Element>& tile, int64_t, int64_t width) {
+    for_each_tile([&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
       for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
@@ -147,7 +147,7 @@ template <class Element> class Loss {
     };
     Sums sums[kRows];
     for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles(classes), SumOfTiles(classes)};
-    for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
+    for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
         sums[i].below.add(sum_exponentials(tile[i], width, scores[i].most, scores[i].times));
@@ -164,8 +164,8 @@ template <class Element> class Loss {
       f[i] = scores[i].log_prob(log_sum);
       keep(row + i, finish(row + i, scores[i], log_sum));
     }
-    for_each_tile([&](const Tile<Element>& tile, int64_t column, int64_t width) {
-      const Tile<Element> to = log_prob_.place(row, column, width, written);
+    for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
+      const MatrixTile<Element> to = log_prob_.place(row, column, width, written);
       for (int64_t i = 0; i < height; ++i) write(tile[i], width, f[i], to[i]);
       log_prob_.write(row, height, column, width, to);
     });
@@ -249,7 +249,7 @@ template <class Element> class Loss {
     parallel_for(classes, kChunk, [&](int64_t begin, int64_t end) {
       HWY_ALIGN std::byte written[kTile * sizeof(Element)];
       tiles_of(begin, end, [&](const Element* x, int64_t column, int64_t width) {
-        const Tile<Element> to = log_prob_.place(row, column, width, written);
+        const MatrixTile<Element> to = log_prob_.place(row, column, width, written);
         write(x, width, f, to[0]);
         log_prob_.write(row, 1, column, width, to);
       });
@@ -296,7 +296,7 @@ template <class Element> class Loss {
 };
 
 void CrossEntropyLossCpu(const CrossEntropyLossArgs& a, void* const* data) {
-  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> { Loss<Element>(a, data).run(); });
+  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> { CrossEntropy<Element>(a, data).run(); });
 }
 
 }  // namespace HWY_NAMESPACE

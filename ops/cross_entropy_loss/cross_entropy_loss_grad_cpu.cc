@@ -132,9 +132,9 @@ struct LabelElement {
 // of two up to exp(58).
 inline bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
 
-class Gradient {
+class CrossEntropyGradient {
  public:
-  Gradient(const CrossEntropyLossGradArgs& a, void* const* data)
+  CrossEntropyGradient(const CrossEntropyLossGradArgs& a, void* const* data)
       : a_(a),
         labels_{a.labels, data[0], static_cast<const float*>(data[1])},
         gradient_(data[2]),
@@ -167,8 +167,8 @@ class Gradient {
       for (; begin < end; ++begin) {
         const int64_t row = begin / tiles * group, column = begin % tiles * columns;
         const int64_t height = std::min(group, rows - row), width = std::min(columns, classes - column);
-        Tile<Element> source{};
-        const Tile<Element> target = to.place(row, column, width, written);
+        MatrixTile<Element> source{};
+        const MatrixTile<Element> target = to.place(row, column, width, written);
         for (int64_t i = 0; i < height; ++i) {
           const int64_t label = labels_[row + i];
           if (is_nan_ || label == kNoClass) {
@@ -287,7 +287,7 @@ class Gradient {
 };
 
 void CrossEntropyLossGradCpu(const CrossEntropyLossGradArgs& a, void* const* data) {
-  const Gradient gradient(a, data);
+  const CrossEntropyGradient gradient(a, data);
   visit(Dtypes<float, float16, bfloat16>{}, a.dtype,
         [&]<class Element> { gradient.run(static_cast<Element*>(data[3]), static_cast<Element*>(data[4])); });
 }

@@ -19,7 +19,7 @@ constexpr int64_t kPositions = kChunk / 16;  // that a thread takes at a time: e
 constexpr int64_t kAhead = 64;               // positions whose elements are asked for before they are needed
 
 // Positions of one row: their targets, and their elements of class 0, so many elements apart.
-template <class Target, class Element> struct Row {
+template <class Target, class Element> struct PickedRow {
   const Target* target;
   const Element* self;
   int64_t target_step, self_step, count;
@@ -32,7 +32,7 @@ template <class Target, class Element> struct Row {
 // instructions lie between two positions.  For the same reason products are of Factors, which hold all classes and
 // their stride: of 32 bits they are much faster.
 template <bool ask_ahead, class Target, class Factor, class Element, class To>
-HWY_NOINLINE void pick_row(const Row<Target, Element> row, const Counts counts, const Weights<Element> weight_of,
+HWY_NOINLINE void pick_row(const PickedRow<Target, Element> row, const Counts counts, const Weights<Element> weight_of,
                            const Factor stride, const Element minus_zero, To* weights, To* x) {
   const Target* target = row.target;
   const Element* self = row.self;
@@ -59,9 +59,9 @@ void pick(const NLLClasses& classes, int64_t class_stride, const Iteration<N>& p
   const auto picks = points.points() > kInCache ? pick_row<true, Target, Factor, Element, To>
                                                 : pick_row<false, Target, Factor, Element, To>;
   for_each_row(points, first, n, [&](const int64_t* element, int64_t count) {
-    const Row<Target, Element> row{static_cast<const Target*>(target) + element[k],
-                                   static_cast<const Element*>(self) + element[k + 1], innermost_stride(points, k),
-                                   innermost_stride(points, k + 1), count};
+    const PickedRow<Target, Element> row{static_cast<const Target*>(target) + element[k],
+                                         static_cast<const Element*>(self) + element[k + 1],
+                                         innermost_stride(points, k), innermost_stride(points, k + 1), count};
     picks(row, Counts(classes), Weights<Element>(classes, weight), static_cast<Factor>(class_stride), minus_zero,
           weights, x);
     weights += count, x += count;

@@ -6,6 +6,7 @@
 #include <hwy/highway.h>
 
 #include "ops/upsample_nearest3d/upsample_nearest3d_cpu-inl.h"
+#include "ops/upsample_nearest3d/upsample_nearest3d_places_cpu-inl.h"
 #include "ops/upsample_nearest3d/upsample_nearest3d_rows_cpu-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -61,7 +61,7 @@ bool Blocks::add(Allocation& allocation, const Site& made) {
   auto it = blocks_.lower_bound(begin);
   if (it != blocks_.begin() && std::prev(it)->first + std::prev(it)->second.memory.bytes > begin) --it;
   while (it != blocks_.end() && it->first < begin + allocation.bytes) it = blocks_.erase(it);
-  blocks_.emplace(begin, Block{allocation, made, Shadow(allocation.asked), {}, false, false, {}});
+  blocks_.emplace(begin, Block{allocation, made, Shadow(allocation.asked), {}, {}, false, false, {}});
   return kept;
 }
 
@@ -78,6 +78,7 @@ void Blocks::free(const Allocation& allocation, const Site& at) {
   it->second.freed_at = at;
   it->second.accesses = {};
   it->second.written = Shadow();
+  it->second.copied = {};
   freed_.push_back(it->first);
   if (freed_.size() <= kKeptFreed) return;
   // Unless the address is in use again.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/check/order.h"
+#include "src/check/sample.h"
 #include "src/check/shadow.h"
 #include "src/check/site.h"
 #include "src/runtime/allocations.h"
@@ -40,6 +41,7 @@ struct Block {
   Allocation memory;
   Site made;
   Shadow written;
+  Sample copied;  // by the host, all of it, and nothing else has been done with it
   std::vector<Access> accesses;
   bool reported = false;  // as still allocated
   bool freed = false;

@@ -83,8 +83,12 @@ class Checker final : public Observer {
   void use(Look& look, const Use& use);
   void check_overlaps(Look& look, std::span<const Use> uses);
   void copy(Look& look, const Work& work);
+  // Remembers what the host copies to all of a block.
+  void sample(const Look& look, const Work& work, Block& to);
   void touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written);
   void check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view);
+  // Whether floats were copied to where a view has elements of 16 bits.
+  static void check_dtype(Look& look, const Use& use, const Block& block);
   static void mark_written(Block& block, const aclTensor& view);
 
   Reporter& reporter_;

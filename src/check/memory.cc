@@ -129,6 +129,25 @@ void Checker::check_written(Look& look, const std::string& argument, Block& bloc
   });
 }
 
+void Checker::check_dtype(Look& look, const Use& use, const Block& block) {
+  const Extent extent = extent_of(use.view);
+  const int64_t bytes = extent.end - extent.begin;
+  if (size_of(use.view.dtype) != 2 || bytes != 2 * size_of(use.view)) return;  // with gaps it may be on purpose
+  if (extent.begin != static_cast<int64_t>(block.begin()) || 2 * bytes != static_cast<int64_t>(block.memory.asked))
+    return;
+  const std::string floats = block.copied.floats_as(use.view.dtype);
+  if (floats.empty()) return;
+  look.unwritten |= use.read;
+  look.found.push_back({Finding::kFloatsAsHalves,
+                        look.function,
+                        use.name,
+                        cat(describe(use.view), " takes ", bytes, " bytes of ", block.memory.asked, ", which one copy ",
+                            "wrote: ", floats),
+                        {{"called at", look.site},
+                         {"the floats were copied at", block.copied.at()},
+                         {"the memory was allocated at", block.made}}});
+}
+
 void Checker::mark_written(Block& block, const aclTensor& view) {
   if (block.written.all()) return;
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {

@@ -52,6 +52,8 @@ void Checker::use(Look& look, const Use& use) {
                               reinterpret_cast<uintptr_t>(use.view.data) % kAlignment, " bytes past a multiple of 32"),
                           {{"called at", look.site}, {"the memory was allocated at", block->made}}});
   if (use.read) check_written(look, use.name, *block, use.view);
+  check_dtype(look, use, *block);
+  block->copied = {};
   touch(look, use.name, *block, use.view, use.written);
 }
 
@@ -119,8 +121,10 @@ void Checker::copy(Look& look, const Work& work) {
   }
   // A copy within the device carries over what was not written.
   const size_t base = static_cast<std::byte*>(work.to) - to->memory.begin;
+  to->copied = {};
   if (from == nullptr) {
     to->written.mark(base, base + work.bytes);
+    sample(look, work, *to);
     return;
   }
   const size_t source = static_cast<const std::byte*>(work.from) - from->memory.begin;
@@ -129,6 +133,18 @@ void Checker::copy(Look& look, const Work& work) {
     to->written.mark(base + at, base + gap);
     for (at = gap; at < work.bytes && from->written.first_unwritten(source + at, source + at + 1) == source + at;) ++at;
   }
+}
+
+void Checker::sample(const Look& look, const Work& work, Block& to) {
+  if (work.from == nullptr || !look.fatal.empty() || work.to != to.memory.begin || work.bytes != to.memory.asked)
+    return;
+  // What a stream reads when it comes to it is not known yet, nor what a function in one may write before.
+  const Block* const pinned = blocks_.find(work.from);
+  if (!host_functions_.empty() || (pinned != nullptr && look.stream != nullptr)) return;
+  // A copy past the end of its source is told to us and then refused.
+  const auto from = reinterpret_cast<uintptr_t>(work.from);
+  if (pinned != nullptr && from - pinned->begin() + work.bytes > pinned->memory.bytes) return;
+  to.copied = Sample(work.from, work.bytes, look.site);
 }
 
 Status Checker::submitting(const StreamInfo* stream, const Work& work) {

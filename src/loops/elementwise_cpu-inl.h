@@ -107,12 +107,12 @@ HWY_NOINLINE void run_inputs(const F f, int64_t n, Element* out, std::index_sequ
 }
 
 // Operand k's point i is at address[k][i & advance[k]]; operand 0 is the output.
-template <class Element, int N> struct Run {
+template <class Element, int N> struct Operands {
   Element* address[N];
   int64_t advance[N];
 };
 template <class T, class Element, int N, class F>
-HWY_INLINE void run_contiguous(const F& f, const Run<Element, N>& run, int64_t begin, int64_t end) {
+HWY_INLINE void run_contiguous(const F& f, const Operands<Element, N>& run, int64_t begin, int64_t end) {
   [&]<size_t... k>(std::index_sequence<k...> inputs) HWY_ATTR {
     run_inputs<T>(f, end - begin, run.address[0] + begin, inputs,
                   Input<Element>{run.address[k + 1] + (begin & run.advance[k + 1]), run.advance[k + 1]}...);
@@ -128,7 +128,7 @@ void elementwise_in_registers(const Iteration<N>& points, void* const* data, con
     constexpr size_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
     Element copies[N][kCopies];
     for_each_row(points, begin, end - begin, [&](const int64_t* element, int64_t count) {
-      Run<Element, N> run;
+      Operands<Element, N> run;
       for (int k = 0; k < N; ++k) {
         run.address[k] = static_cast<Element*>(data[k]) + element[k];
         run.advance[k] = -1;
@@ -169,7 +169,7 @@ template <class T, class Element, int N> class BoxLoop {
       const int row = row_dimension(box);
       const int64_t rows = row < 0 ? 1 : box.extent[row], width = box.points / rows;
       Axes axes[N];
-      Run<Element, N> run;
+      Operands<Element, N> run;
       bool direct[N];
       int64_t pitch[N];
       std::byte* at[N];

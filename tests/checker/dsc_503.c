@@ -6,6 +6,6 @@
 
 int main(void) {
   start();
-  cross_entropy(WRONG_OR_RIGHT(0.1, 0), 0);
+  cross_entropy(ACL_INT64, WRONG_OR_RIGHT(0.1, 0), 0);
   return finish();
 }

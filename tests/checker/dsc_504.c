@@ -6,6 +6,6 @@
 
 int main(void) {
   start();
-  cross_entropy(0, WRONG_OR_RIGHT(1e-4, 0));
+  cross_entropy(ACL_INT64, 0, WRONG_OR_RIGHT(1e-4, 0));
   return finish();
 }
