@@ -107,6 +107,7 @@ TEST_F(NLLLossOperators, strides_that_leave_the_address_space_fail) {
   const int64_t wild[] = {kMost, kMost / 2, 1, kMost / 3};
   Tensor self(DataType::kFloat, {2, 3, 4, 5}), target(DataType::kInt64, {2, 4, 5}), weight(DataType::kFloat, {3}),
       one(DataType::kFloat, {}), out(DataType::kFloat, {2, 3, 4, 5});
+  for (Tensor* input : {&self, &target, &weight, &one}) input->upload();
   aclTensor* wild_self = aclCreateTensor(shape, 4, ACL_FLOAT, wild, 0, ACL_FORMAT_ND, shape, 4, self.device_data());
   aclTensor* wild_target =
       aclCreateTensor(positions, 3, ACL_INT64, wild, 0, ACL_FORMAT_ND, positions, 3, target.device_data());

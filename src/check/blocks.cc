@@ -28,6 +28,10 @@ std::string Block::describe(const void* address) const {
   return cat(address, ", ", offset, " bytes into ", memory.asked, " bytes of ", kind);
 }
 
+Blocks::~Blocks() {
+  if (space_ != nullptr) munmap(space_, room_);
+}
+
 std::byte* Blocks::reserve(size_t bytes) {
   for (size_t room = kMost; !tried_ && space_ == nullptr && room >= kLeast; room /= 2) {
     void* at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -54,6 +54,11 @@ struct Block {
 
 class Blocks {
  public:
+  Blocks() = default;
+  Blocks(const Blocks&) = delete;
+  Blocks& operator=(const Blocks&) = delete;
+  ~Blocks();  // gives the addresses back: of a checker that is not the process's
+
   // Device memory gets an address without access, which is never used again, while there are such.  False when there is
   // none left for it.
   bool add(Allocation& allocation, const Site& made);

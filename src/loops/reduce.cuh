@@ -90,29 +90,30 @@ struct SumCut {
 template <int lists, int kBatch, class Batch, class Finish>
 __device__ __forceinline__ void sum_batches(const SumCut& cut, CudaScratch* scratch, const Batch& batch,
                                             const Finish& finish) {
-  __shared__ double parts_of[2][lists][kBatch];  // of two batches, in turn
+  __shared__ double parts[lists][kBatch];
   __shared__ double totals[lists];
   const unsigned thread = threadIdx.x;
   if (cut.by_tile) {
     const int64_t first = static_cast<int64_t>(blockIdx.x) * kBatch;
-    batch(first, parts_of[0]);
+    batch(first, parts);
     __syncthreads();
     for (unsigned i = thread; i < lists * kBatch; i += blockDim.x) {
       const int64_t tile = first + i % kBatch;
-      if (tile < cut.tiles) scratch->tiles[i / kBatch * cut.tiles + tile] = parts_of[0][i / kBatch][i % kBatch];
+      if (tile < cut.tiles) scratch->tiles[i / kBatch * cut.tiles + tile] = parts[i / kBatch][i % kBatch];
     }
   } else {
     const int64_t begin = blockIdx.x * cut.per_chunk;
     const int64_t end = begin + cut.per_chunk < cut.tiles ? begin + cut.per_chunk : cut.tiles;
     CompensatedSum sum;  // of the list that has this thread's number
-    int turn = 0;
-    for (int64_t tile = begin; tile < end; tile += kBatch, turn ^= 1) {
-      batch(tile, parts_of[turn]);
+    for (int64_t tile = begin; tile < end; tile += kBatch) {
+      batch(tile, parts);
       __syncthreads();
-      if (thread >= lists) continue;  // the others go on; they come here again before they write over these
-      const int n = static_cast<int>(end - tile < kBatch ? end - tile : kBatch);
+      if (thread < lists) {
+        const int n = static_cast<int>(end - tile < kBatch ? end - tile : kBatch);
 #pragma unroll 8
-      for (int i = 0; i < n; ++i) sum.add(parts_of[turn][thread][i]);
+        for (int i = 0; i < n; ++i) sum.add(parts[thread][i]);
+      }
+      __syncthreads();
     }
     if (thread < lists) scratch->numbers[thread * kSumChunks + blockIdx.x] = sum.value();
   }

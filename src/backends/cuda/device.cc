@@ -32,14 +32,19 @@ bool CudaDevice::ready() const {
     cuda_is_used();
     use();
     cudaMemPool_t pool = nullptr;
-    if (cudaDeviceGetDefaultMemPool(&pool, index_) != cudaSuccess) return;
+    const auto done = [&](cudaError_t code) {
+      const Status status = cuda_status(code, "to begin");
+      if (!status.ok()) log(LogLevel::kError, status.message());
+      return status.ok();
+    };
+    if (!done(cudaDeviceGetDefaultMemPool(&pool, index_))) return;
     uint64_t kept = kKept;
     int no = 0;
     cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
     // An allocation must not wait for memory that is still in use to be free.
     cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &no);
     for (cudaStream_t* stream : {&allocations_, &frees_, &copies_})
-      if (cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking) != cudaSuccess) return;
+      if (!done(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking))) return;
     pool_ = pool;
   });
   use();

@@ -37,14 +37,21 @@ template <class Work> Status guarded(CudaQueue* queue, const Work& work) {
 
 std::shared_ptr<CudaQueue> CudaQueue::make(CudaDevice& device) {
   auto queue = std::make_shared<CudaQueue>(device);
-  if (cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking) != cudaSuccess) {
+  const auto done = [](cudaError_t code, const char* what) {
+    const Status status = cuda_status(code, what);
+    if (!status.ok()) log(LogLevel::kError, status.message());  // the caller only says that there is no stream
+    return status.ok();
+  };
+  if (!done(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking), "to make a stream")) {
     queue->stream_ = nullptr;
     return nullptr;
   }
   void* scratch = nullptr;
-  if (cudaMallocAsync(&scratch, sizeof(CudaScratch), queue->stream_) != cudaSuccess) return nullptr;
+  if (!done(cudaMallocAsync(&scratch, sizeof(CudaScratch), queue->stream_), "to allocate a stream's memory"))
+    return nullptr;
   queue->scratch_ = static_cast<CudaScratch*>(scratch);
-  if (cudaMemsetAsync(scratch, 0, sizeof(CudaScratch), queue->stream_) != cudaSuccess) return nullptr;
+  if (!done(cudaMemsetAsync(scratch, 0, sizeof(CudaScratch), queue->stream_), "to clear a stream's memory"))
+    return nullptr;
   return queue;
 }
 
