@@ -3,7 +3,9 @@
 #include "src/check/checker.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +24,21 @@ TEST_F(CheckChecker, device_memory_has_an_address_without_access_that_is_not_use
   EXPECT_FALSE(run(1, {use("self", first, false)}).ok());
   EXPECT_EQ(found(), Ids{"DSC-104"});
   free(second);
+}
+
+TEST_F(CheckChecker, addresses_are_given_back_when_a_checker_ends) {
+  Allocation memory;
+  memory.memory = memory.begin = static_cast<std::byte*>(device_.allocate(64));
+  memory.bytes = memory.asked = 64;
+  memory.device = &device_;
+  const auto is_reserved = [&] { return msync(memory.begin, 1, MS_ASYNC) == 0; };  // it begins a page
+  std::optional<Checker> other(std::in_place, reporter_);
+  other->allocated(memory);
+  ASSERT_NE(memory.begin, memory.memory);
+  EXPECT_TRUE(is_reserved());
+  other.reset();
+  EXPECT_FALSE(is_reserved());
+  device_.free(memory.memory);
 }
 
 TEST_F(CheckChecker, reads_of_what_an_event_orders_are_no_race_and_others_are) {
