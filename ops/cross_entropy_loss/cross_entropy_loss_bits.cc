@@ -120,6 +120,9 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});
+  // Of which a GPU's warp has two batches.
+  add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
 });
 
 }  // namespace

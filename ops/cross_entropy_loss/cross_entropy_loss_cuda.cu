@@ -145,7 +145,7 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
     };
     return classes % count == 0 && fits(a.input, data[2]) && fits(a.log_prob, data[4]);
   };
-  if (StagedRows<Element>::fits(l) && in_pieces(Vector<Element>::kCount)) return run_staged(l, blocks, on);
+  if (StagedRows<Element>::fits(l, on) && in_pieces(Vector<Element>::kCount)) return run_staged(l, blocks, on);
   if (classes <= kTile) {
     constexpr int kLeast = 4 / sizeof(Element);
     const auto pick = [&]<int V, bool together> {

@@ -14,16 +14,17 @@ template <class Element> struct StagedRows {
   static constexpr int kInPiece = Vector<Element>::kCount, kPieces = V / kInPiece;  // 16 bytes each
   static constexpr int kMostClasses = 192;  // two blocks have their rows on a multiprocessor
 
-  // Of rows that begin where 16 bytes may be moved.
-  static bool fits(const Loss<Element>& l) {
-    const int64_t classes = l.a.labels.classes;
-    return classes % kColumns == 0 && classes <= kMostClasses && l.a.input.row == classes &&
-           l.a.log_prob.row == classes && l.a.smoothing == 0;
-  }
-
   // An odd number of pieces: threads that read the same piece of neighbouring rows keep off each other's banks.
   static constexpr int pieces_apart(int64_t classes) { return static_cast<int>(classes) / kInPiece | 1; }
-  static constexpr size_t bytes(int64_t classes) { return size_t{16} * kWarps * kRows * pieces_apart(classes); }
+  static constexpr int bytes(int64_t classes) { return 16 * kWarps * kRows * pieces_apart(classes); }
+
+  // Of rows that begin where 16 bytes may be moved.  Some cards have less shared memory than the largest rows need.
+  static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
+    constexpr int kOther = kWarps * static_cast<int>(sizeof(typename LossesOfRows<kRows>::Shared)) + (2 << 10);
+    const int64_t classes = l.a.labels.classes;
+    return classes % kColumns == 0 && classes <= kMostClasses && bytes(classes) + kOther <= on.shared_memory &&
+           l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0;
+  }
 };
 
 // kClasses: 0 where the number is not known before the run.
@@ -59,7 +60,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   LossesOfRows<S::kRows> sums(shared_sums[warp]);
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
   int rows = rows_from(begin);
-  int64_t label = rows == 0 ? kNoClass : label_from(begin);
+  int64_t label = label_from(begin);
   for_pieces(rows, [&](Piece* staged, int i) { begin_copy(staged, input + begin * per_row + i); });
   for (int64_t first = begin; first < end; first += S::kRows) {
     wait_for_copies();
@@ -128,6 +129,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     label = label_from(first + S::kRows);
     if (kClasses != 0 && next_rows == S::kRows) {  // without questions, four at a time
       constexpr int kPerRow = kClasses == 0 ? 1 : kClasses / S::kInPiece, kTimes = S::kRows * kPerRow / 32;
+      static_assert(kClasses == 0 || (32 % kPerRow == 0 && kTimes % 4 == 0));
       Piece* const staged = stage + lane / kPerRow * apart + lane % kPerRow;
       const int step = 32 / kPerRow * apart;
 #pragma unroll
@@ -160,7 +162,7 @@ template <class Element> Status run_staged(const Loss<Element>& l, int64_t block
   using S = StagedRows<Element>;
   const int64_t classes = l.a.labels.classes;
   return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
-               ceil_divide(blocks_of_rows, S::kWarps), S::kThreads, S::bytes(classes), l,
+               ceil_divide(blocks_of_rows, S::kWarps), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
                Divisor(classes / S::kInPiece));
 }
 
