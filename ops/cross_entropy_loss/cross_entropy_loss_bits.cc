@@ -120,7 +120,11 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});
-  // Of which a GPU's warp has two batches.
+  // Of which a GPU's warp has two batches, whole ones or not, and as much shared memory as they may take.
+  for (DataType t : kFloats) {
+    add(bits, "aclnnCrossEntropyLoss", forward, {70001, 48, t, "mean"}, {});
+    for (int64_t classes : {80, 192}) add(bits, "aclnnCrossEntropyLoss", forward, {5, classes, t, "mean"}, {});
+  }
   add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
 });

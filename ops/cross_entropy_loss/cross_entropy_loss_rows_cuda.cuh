@@ -13,24 +13,24 @@ struct RowLoss {
   double loss, zloss;
 };
 
-// Two CompensatedSums, of losses and of zlosses, to which a warp adds kRows rows at a time, in their order.  What an
+// Two CompensatedSums, of losses and of zlosses, to which a warp adds kBatch rows at a time, in their order.  What an
 // addition loses is known from the sum before it: while lanes 0 and 1 go on with the sums, lanes 2 and 3 add, by the
 // same instructions, what the additions of the rows before have lost.
-template <int kRows> class LossesOfRows {
+template <int kBatch> class LossesOfRows {
  public:
   struct Shared {
-    double terms[4][kRows];
+    double terms[4][kBatch];
   };
   __device__ explicit LossesOfRows(Shared& shared) : terms_(shared.terms), lane_(static_cast<int>(threadIdx.x) % 32) {
-    if (lane_ < kRows) terms_[2][lane_] = terms_[3][lane_] = 0;
+    if (lane_ < kBatch) terms_[2][lane_] = terms_[3][lane_] = 0;
   }
   // A lane's row; 0 for one that is not there.
   __device__ __forceinline__ void add(const RowLoss& row) {
-    if (lane_ < kRows) terms_[0][lane_] = row.loss, terms_[1][lane_] = row.zloss;
+    if (lane_ < kBatch) terms_[0][lane_] = row.loss, terms_[1][lane_] = row.zloss;
     __syncwarp();
     add_terms();
     __syncwarp();
-    if (lane_ < kRows) {
+    if (lane_ < kBatch) {
       terms_[2][lane_] = lost(terms_[0][lane_], row.loss);
       terms_[3][lane_] = lost(terms_[1][lane_], row.zloss);
     }
@@ -39,7 +39,7 @@ template <int kRows> class LossesOfRows {
   __device__ __forceinline__ double value() {
     __syncwarp();
     if (lane_ < 2)
-      for (int i = 0; i < kRows; ++i) terms_[lane_][i] = 0;
+      for (int i = 0; i < kBatch; ++i) terms_[lane_][i] = 0;
     __syncwarp();
     add_terms();
     const double lost = __shfl_down_sync(~0u, sum_, 2);
@@ -51,7 +51,7 @@ template <int kRows> class LossesOfRows {
   __device__ __forceinline__ void add_terms() {
     if (lane_ >= 4) return;
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
+    for (int i = 0; i < kBatch; ++i) {
       const double before = sum_;
       sum_ += terms_[lane_][i];
       terms_[lane_][i] = before;
@@ -61,7 +61,7 @@ template <int kRows> class LossesOfRows {
     const double sum = before + x, x_in_sum = sum - before;
     return (before - (sum - x_in_sum)) + (x - x_in_sum);
   }
-  double (&terms_)[4][kRows];
+  double (&terms_)[4][kBatch];
   int lane_;
   double sum_ = 0;
 };

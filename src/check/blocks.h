@@ -41,7 +41,7 @@ struct Block {
   Allocation memory;
   Site made;
   Shadow written;
-  Sample copied;  // by the host, all of it, and nothing else has been done with it
+  Sample copied;  // by the host, all of it; nothing was written there or computed from it since
   std::vector<Access> accesses;
   bool reported = false;  // as still allocated
   bool freed = false;

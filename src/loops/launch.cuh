@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <mutex>
 
 #include "src/backends/cuda/launch.h"
 #include "src/tensor/iteration.h"
@@ -13,16 +14,31 @@ namespace descend::cuda {
 inline constexpr int kThreads = 256;  // of a block, where nothing else is said
 
 #ifndef DESCEND_EMULATED  // tests/plugin/emulated.h has its own
+inline std::mutex& permission_mutex() {
+  static std::mutex& mutex = *new std::mutex;  // never destroyed: programs may call until they end
+  return mutex;
+}
+// Calls launch() with so much dynamic shared memory permitted to the kernel's blocks.  The permission is the kernel's,
+// not the launch's: nobody else may change it in between.
+template <class Launch, class... Parameters>
+cudaError_t with_shared_memory(void (*kernel)(Parameters...), size_t bytes, const Launch& launch) {
+  constexpr size_t kWithoutAsking = 32 << 10;  // 48 KiB with what has names in the kernel
+  if (bytes <= kWithoutAsking) return launch();
+  const std::lock_guard lock(permission_mutex());
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  return launch();
+}
+
 // `shared` is dynamic shared memory in bytes.
 template <class... Parameters, class... Arguments>
 Status start(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
              const Arguments&... arguments) {
   if (blocks == 0) return {};
-  constexpr size_t kWithoutAsking = 48 << 10;
-  if (shared > kWithoutAsking)
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-  kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, on.stream>>>(arguments...);
-  return cuda_status(cudaGetLastError(), "to launch a kernel, or in work before it");
+  const auto launch = [&] {
+    kernel<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), shared, on.stream>>>(arguments...);
+    return cudaGetLastError();
+  };
+  return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
 }
 
 // The same in clusters of blocks, which can read each other's shared memory.
@@ -30,7 +46,6 @@ template <class... Parameters, class... Arguments>
 Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int cluster, int threads,
                          size_t shared, const Arguments&... arguments) {
   if (cluster == 1) return start(on, kernel, blocks, threads, shared, arguments...);
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
   cudaLaunchAttribute dimension{};
   dimension.id = cudaLaunchAttributeClusterDimension;
   dimension.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
@@ -41,7 +56,8 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
   config.stream = on.stream;
   config.attrs = &dimension;
   config.numAttrs = 1;
-  return cuda_status(cudaLaunchKernelEx(&config, kernel, arguments...), "to launch a kernel, or in work before it");
+  const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel, arguments...); };
+  return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
 }
 
 // A block's dynamic shared memory.

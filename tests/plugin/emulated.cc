@@ -12,6 +12,7 @@
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 uint3 threadIdx, blockIdx;
@@ -37,6 +38,7 @@ struct Fiber {
   unsigned mask, source;
   uint64_t value;  // given, then got
   bool vote;
+  std::vector<std::pair<void*, const void*>> copies;  // begun
 };
 std::vector<Fiber>& fibers = *new std::vector<Fiber>(1024);
 ucontext_t scheduler;
@@ -163,6 +165,11 @@ uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
 }
 unsigned lane() { return threadIdx.x % 32; }
 void* dynamic_shared_memory() { return memory; }
+void begin_copy(void* to, const void* from) { mine().copies.emplace_back(to, from); }
+void wait_for_copies() {
+  for (const auto& [to, from] : mine().copies) std::memcpy(to, from, 16);
+  mine().copies.clear();
+}
 
 }  // namespace emulated
 

@@ -37,6 +37,8 @@ bool wait_for_block(bool vote);                                          // whet
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
 void* dynamic_shared_memory();
+void begin_copy(void* to, const void* from);  // of 16 bytes, which are there when the thread has waited for them
+void wait_for_copies();
 
 template <class T> T exchange(unsigned mask, T value, unsigned source) {
   uint64_t bits = 0;
@@ -95,7 +97,7 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
   return start(on, kernel, blocks, threads, shared, arguments...);
 }
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
-template <class Piece> void begin_copy(Piece* shared, const Piece* from) { *shared = *from; }
-inline void wait_for_copies() {}
+template <class Piece> void begin_copy(Piece* shared, const Piece* from) { emulated::begin_copy(shared, from); }
+inline void wait_for_copies() { emulated::wait_for_copies(); }
 
 }  // namespace descend::cuda
