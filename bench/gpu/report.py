@@ -52,7 +52,7 @@ def page(report, notes):
              "PyTorch work on the same tensors, one after the other, with the cache overwritten before each call; medians of device "
              f"time. `torch.compile` was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. The ratio is the "
              "faster PyTorch's time over ours; the share is the bytes that must move over our time, against the copy.", "",
-             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower at {len(slower)}. "
+             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower by more than {100 - 100 * NOISE:.0f} % at {len(slower)}. "
              f"Host time of both phases of a small call: {small}.", "",
              "![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", ""]
     lines += [notes.read_text().strip(), ""] if notes.exists() else []
