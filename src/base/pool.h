@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -43,6 +44,12 @@ template <class T> class Pool {
 
   // A live object; null when there is no memory.
   T* make() noexcept {
+    T* const object = reserve();
+    if (object) begin_life(object);
+    return object;
+  }
+  // The same, before its life: no handle names it.
+  T* reserve() noexcept {
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
@@ -54,14 +61,15 @@ template <class T> class Pool {
         --free_count_;
       }
     }
-    if (!slot) return nullptr;
-    revive(&slot->object);
-    return &slot->object;
+    return slot ? &slot->object : nullptr;
   }
-  // Begins the next life of an object that was retired and not recycled.
-  void revive(T* object) noexcept {
+  // The next life of an object that was reserved, or retired and not recycled.  Answers a handle that tells one life of
+  // a slot from the next: the address with the number of the life in its unused top bits.
+  static void* begin_life(T* object) noexcept {
     Slot* slot = slot_holding(object);
-    slot->life.store(slot->life.load(std::memory_order_relaxed) + kNextLife + kAlive, std::memory_order_release);
+    const uint64_t life = slot->life.load(std::memory_order_relaxed) + kNextLife + kAlive;
+    slot->life.store(life, std::memory_order_release);
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | number(life) << kAddressBits);
   }
 
   // Whether the pointer is an object that make() returned and nothing has retired since.
@@ -107,27 +115,49 @@ template <class T> class Pool {
     return true;
   }
 
-  // A handle that tells one life of a slot from the next: the address with the number of the life in its unused top
-  // bits.
-  void* handle(const T* object) const noexcept {
-    const uint64_t life = slot_holding(object)->life.load(std::memory_order_relaxed);
-    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | number(life) << kAddressBits);
+  // What follows is for objects that are used by handle, and recycled by whoever lets go of them last.
+
+  // The object of a handle whose life goes on, held; null when that life has ended.
+  T* hold(const void* handle) const noexcept {
+    Slot* slot = slot_of(handle);
+    if (!slot) return nullptr;
+    uint64_t life = slot->life.load(std::memory_order_relaxed);
+    do {
+      if (!is(life, handle)) return nullptr;
+    } while (
+        !slot->life.compare_exchange_weak(life, life + kHold, std::memory_order_acquire, std::memory_order_relaxed));
+    return &slot->object;
   }
-  // The live object of a handle; null when that life has ended.
-  T* find(const void* handle) const noexcept {
+  // The object of a handle whose life ends with this call, held; exactly one caller gets it.
+  struct Ended {
+    T* object;
+    bool alone;  // nobody else holds it, nor will: it can be recycled without letting go
+  };
+  Ended end_life(const void* handle) const noexcept {
+    Slot* slot = slot_of(handle);
+    if (!slot) return {nullptr, false};
+    uint64_t life = slot->life.load(std::memory_order_relaxed), ended;
+    do {
+      if (!is(life, handle)) return {nullptr, false};
+      ended = (life & ~kAlive) + (life & kHolds ? kHold : 0);
+    } while (!slot->life.compare_exchange_weak(life, ended, std::memory_order_acquire, std::memory_order_relaxed));
+    return {&slot->object, (life & kHolds) == 0};
+  }
+  // True when the object's life has ended and nobody holds it any more.
+  static bool let_go(T* object) noexcept {
+    const uint64_t before = slot_holding(object)->life.fetch_sub(kHold, std::memory_order_acq_rel);
+    return (before & (kHolds | kAlive)) == kHold;
+  }
+  // The object that a handle names, to look at what may change at any moment; null when that life has ended.
+  const T* peek(const void* handle) const noexcept {
     const Slot* slot = slot_of(handle);
-    return slot && is(slot->life.load(std::memory_order_acquire), handle) ? const_cast<T*>(&slot->object) : nullptr;
-  }
-  // Ends that life of an object that find() returned; true for exactly one caller.
-  static bool end_life(T* object, const void* handle) noexcept {
-    std::atomic<uint64_t>& life = slot_holding(object)->life;
-    uint64_t now = life.load(std::memory_order_relaxed);
-    return is(now, handle) && life.compare_exchange_strong(now, now & ~kAlive, std::memory_order_acq_rel);
+    return slot && is(slot->life.load(std::memory_order_relaxed), handle) ? &slot->object : nullptr;
   }
 
  private:
-  // A slot's life: how many it has had, and in the lowest bit whether it is living one.
-  static constexpr uint64_t kAlive = 1, kNextLife = 2;
+  // A slot's life: whether it is living one, how many hold it besides its handle, and how many it has had.  In one
+  // word, so that nobody can begin to hold what has ended.
+  static constexpr uint64_t kAlive = 1, kHold = 2, kNextLife = uint64_t{1} << 22, kHolds = kNextLife - kHold;
   struct Slot {
     T object;  // first, so that its address is the slot's
     std::atomic<uint64_t> life{0};
@@ -149,12 +179,22 @@ template <class T> class Pool {
 
   // Of what is known to be an object.
   static Slot* slot_holding(const T* object) noexcept { return reinterpret_cast<Slot*>(const_cast<T*>(object)); }
-  // Of what may be anything.  The two divisions are 4 ns.
+  // Of what may be anything.  A multiple of sizeof(Slot), odd times 2^n, times the inverse of the odd number is its
+  // quotient times 2^n; of any other number the same product, rotated, is larger than every quotient.
+  static constexpr uint64_t inverse_of(uint64_t odd) {
+    uint64_t inverse = odd;  // right in 3 bits, and in twice as many after each step
+    for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
+    return inverse;
+  }
   Slot* slot_at(const void* pointer) const noexcept {
-    const uintptr_t distance = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(slots_);
-    const size_t index = distance / sizeof(Slot);
-    if (index >= carved_.load(std::memory_order_relaxed) || distance % sizeof(Slot) != 0) return nullptr;
-    return slots_ + index;
+    constexpr int kTwos = std::countr_zero(sizeof(Slot));
+    constexpr uint64_t kInverse = inverse_of(sizeof(Slot) >> kTwos);
+    static_assert((sizeof(Slot) >> kTwos) * kInverse == 1);
+    const uint64_t distance = reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(slots_);
+    const uint64_t index = std::rotr(distance * kInverse, kTwos);
+    return index < carved_.load(std::memory_order_relaxed)
+               ? reinterpret_cast<Slot*>(reinterpret_cast<uintptr_t>(slots_) + distance)
+               : nullptr;
   }
 
   // The next slot that was never used.  Called with the mutex held.

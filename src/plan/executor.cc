@@ -13,45 +13,31 @@ using Spare = OfThread<Plan, recycle>;
 
 Plan* new_plan() noexcept {
   Plan* const spare = Spare::take();
-  if (!spare) return plans().make();
-  plans().revive(spare);
-  return spare;
+  return spare ? spare : plans().reserve();
 }
 
 void give_back(Plan* retired) noexcept {
   if (Spare::get() || !Spare::put(retired)) plans().recycle(retired);
 }
 
-PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept {
-  const Pool<Plan>& pool = plans();
-  Plan* plan = pool.find(handle);
-  if (!plan) return PlanReference(nullptr);
-  // The plan may be recycled at any moment until it is referenced, and be another call's afterwards.  Its memory stays
-  // readable, so: reference it if it is in use at all, then ask again whether it is still this handle's.
-  int count = plan->references.load(std::memory_order_relaxed);
-  do {
-    if (count == 0) return PlanReference(nullptr);
-  } while (!plan->references.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel));
-  PlanReference reference(plan);
-  return pool.find(handle) == plan ? std::move(reference) : PlanReference(nullptr);
-}
+PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept { return {plans().hold(handle), false}; }
 
 PlanReference PlanReference::use(const aclOpExecutor* handle) noexcept {
-  Plan* plan = plans().find(handle);
-  if (plan && plan->repeatable.load(std::memory_order_relaxed)) return find(handle);
-  return take(plan, handle);
-}
-
-PlanReference PlanReference::take(Plan* plan, const aclOpExecutor* handle) noexcept {
-  return PlanReference(plan && Pool<Plan>::end_life(plan, handle) ? plan : nullptr);
+  const Pool<Plan>& pool = plans();
+  const Plan* plan = pool.peek(handle);
+  if (!plan) return {nullptr, false};
+  if (plan->repeatable.load(std::memory_order_relaxed)) return find(handle);
+  const auto [object, alone] = pool.end_life(handle);
+  return {object, alone};
 }
 
 bool PlanReference::destroy(const aclOpExecutor* handle) noexcept {
-  return static_cast<bool>(take(plans().find(handle), handle));
+  const auto [object, alone] = plans().end_life(handle);
+  return static_cast<bool>(PlanReference(object, alone));
 }
 
-void PlanReference::release(Plan* plan) noexcept {
-  if (plan && plan->references.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back(plan);
+void PlanReference::release() noexcept {
+  if (plan_ && (alone_ || Pool<Plan>::let_go(plan_))) give_back(plan_);
 }
 
 }  // namespace descend

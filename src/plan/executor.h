@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The life of executors: handles, single use and repeatable use.
 #pragma once
-#include <utility>
-
 #include "src/plan/plan.h"
 
 namespace descend {
@@ -17,21 +15,20 @@ class PlanReference {
   // Ends the handle's life; false when it was not alive.  Runs that are under way keep the plan.
   static bool destroy(const aclOpExecutor* handle) noexcept;
 
-  PlanReference(PlanReference&& other) noexcept : plan_(std::exchange(other.plan_, nullptr)) {}
-  PlanReference& operator=(PlanReference&&) = delete;
-  ~PlanReference() { release(plan_); }
+  PlanReference(const PlanReference&) = delete;
+  PlanReference& operator=(const PlanReference&) = delete;
+  ~PlanReference() { release(); }
 
   explicit operator bool() const { return plan_ != nullptr; }
   Plan& operator*() const { return *plan_; }
   Plan* operator->() const { return plan_; }
 
  private:
-  explicit PlanReference(Plan* plan) : plan_(plan) {}
-  // The reference that the handle held; exactly one caller gets it.
-  static PlanReference take(Plan* plan, const aclOpExecutor* handle) noexcept;
-  static void release(Plan* plan) noexcept;
+  PlanReference(Plan* plan, bool alone) : plan_(plan), alone_(alone) {}
+  void release() noexcept;
 
-  Plan* plan_;
+  Plan* const plan_;
+  const bool alone_;  // the only one, for ever: not counted
 };
 
 }  // namespace descend

@@ -69,7 +69,6 @@ struct aclOpExecutor {
   descend::Addresses addresses;  // apart from the program: a repeatable executor's tensors can move between runs
   std::atomic<bool> repeatable{false};
   std::atomic<bool> moved{false};  // an address is not the one phase one saw
-  std::atomic<int> references{0};  // the handle's, and one a submitted run
 };
 
 // The rest is as NewPlan publishes it.
@@ -82,8 +81,8 @@ using Plan = aclOpExecutor;
 // The executors of the process.  Their handles tell one life of a slot from the next.
 Pool<Plan>& plans();
 
-// A plan for a call, alive; null when there is no memory.  The one that this thread gave back last is taken first: no
-// lock, warm in the cache, and with its program, because the same call often comes again.
+// A plan for a call, before its life; null when there is no memory.  The one that this thread gave back last is taken
+// first: no lock, warm in the cache, and with its program, because the same call often comes again.
 Plan* new_plan() noexcept;
 void give_back(Plan* retired) noexcept;
 

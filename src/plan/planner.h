@@ -85,7 +85,7 @@ class NewPlan {
     if (!plan_) throw std::bad_alloc();
   }
   ~NewPlan() {
-    if (plan_ && plans().retire(plan_)) give_back(plan_);
+    if (plan_) give_back(plan_);
   }
   NewPlan(const NewPlan&) = delete;
   NewPlan& operator=(const NewPlan&) = delete;
@@ -95,8 +95,7 @@ class NewPlan {
     if (plan_->program != program) plan_->program = program;
     plan_->repeatable.store(false, std::memory_order_relaxed);
     plan_->moved.store(false, std::memory_order_relaxed);
-    plan_->references.store(1, std::memory_order_relaxed);
-    return static_cast<aclOpExecutor*>(plans().handle(std::exchange(plan_, nullptr)));
+    return static_cast<aclOpExecutor*>(Pool<Plan>::begin_life(std::exchange(plan_, nullptr)));
   }
 
  private:
