@@ -133,6 +133,8 @@ const Environment& environment() {
   return *e;
 }
 
+const Environment* environment_address() { return current.load(std::memory_order_relaxed); }
+
 bool has_extension(std::string_view name) {
   bool found = false;
   for_each_name(environment().extensions, [&](std::string_view each) { found |= each == name; });

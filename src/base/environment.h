@@ -37,6 +37,10 @@ struct Environment {
 // same object, so its address tells whether anything changed.
 const Environment& environment();
 
+// Its address, to compare and not to look into: another thread may just have written it.  Null before the first call.
+// On Arm an acquiring load waits for what was released before, which in small calls is a lot.
+const Environment* environment_address();
+
 // Whether DESCEND_EXTENSIONS names the extension.
 bool has_extension(std::string_view name);
 

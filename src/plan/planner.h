@@ -81,15 +81,13 @@ class Planner {
 // A plan being made; gives it back unless published.
 class NewPlan {
  public:
-  NewPlan() : plan_(new_plan()) {
-    if (!plan_) throw std::bad_alloc();
-  }
+  NewPlan() : plan_(new_plan()) {}
   ~NewPlan() {
     if (plan_) give_back(plan_);
   }
   NewPlan(const NewPlan&) = delete;
   NewPlan& operator=(const NewPlan&) = delete;
-  Plan& operator*() const { return *plan_; }
+  explicit operator bool() const { return plan_ != nullptr; }  // false when there is no memory
   Plan* operator->() const { return plan_; }
   aclOpExecutor* publish(const std::shared_ptr<const Program>& program) {
     if (plan_->program != program) plan_->program = program;
@@ -148,19 +146,37 @@ template <class Op> Status make_program(const typename Op::Params& params, const
   return planner.status();
 }
 
-}  // namespace detail
-
-// The body of every aclnnXGetWorkspaceSize.
+// A call like an earlier one of this thread, which needs no check; false when it may be none.
+//
+// Small calls take as long as this takes.  So nothing is asked for here that the thread does not have at hand, and the
+// rest of phase one is another function, for which no registers are saved here.
 template <class Op>
-int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
+bool plan_again(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) try {
+  auto* const memory = RecallOfThread<Op>::get();
+  if (!memory || !workspaceSize || !executor || observed()) return false;
+  auto* const known = memory->find(params, {environment_address(), planning_backend()});
+  if (!known) return false;
+  NewPlan made;
+  if (!made || !memory->place(params, *known, made->addresses)) return false;
+  *workspaceSize = known->program->workspace;
+  *executor = made.publish(known->program);
+  return true;
+} catch (...) {
+  return false;
+}
+
+template <class Op>
+[[gnu::noinline]] int32_t plan_anew(const typename Op::Params& params, uint64_t* workspaceSize,
+                                    aclOpExecutor** executor) noexcept {
   const auto& spec = Op::spec();
   const ApiCall call(spec.phase_one());
   try {
-    if (!workspaceSize) return detail::fail(spec.function(), detail::missing("workspaceSize"));
-    if (!executor) return detail::fail(spec.function(), detail::missing("executor"));
+    if (!workspaceSize) return fail(spec.function(), missing("workspaceSize"));
+    if (!executor) return fail(spec.function(), missing("executor"));
     Backend* const backend = planning_backend();
     const Circumstances now{&environment(), backend};
     NewPlan made;
+    if (!made) throw std::bad_alloc();
     auto* const memory = recall<Op>();
     auto* const known = memory ? memory->find(params, now) : nullptr;
     if (known && memory->place(params, *known, made->addresses)) {
@@ -169,14 +185,13 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
     } else {
       Extents extents;
       if (Status s = spec.check(params, extents); !s.ok()) {
-        if (observed()) detail::tell_refused<Op>(params, s);
-        return detail::fail(spec.function(), s);
+        if (observed()) tell_refused<Op>(params, s);
+        return fail(spec.function(), s);
       }
-      if (!backend) return detail::fail(spec.function(), detail::no_device());
+      if (!backend) return fail(spec.function(), no_device());
       const auto fresh = std::make_shared<Program>();
       fresh->backend = backend;
-      if (Status s = detail::make_program<Op>(params, extents, *fresh); !s.ok())
-        return detail::fail(spec.function(), s);
+      if (Status s = make_program<Op>(params, extents, *fresh); !s.ok()) return fail(spec.function(), s);
       take_addresses(spec, params, made->addresses);
       // Staging depends on the addresses.
       if (memory && !known && fresh->workspace == 0) memory->keep(params, now, extents, fresh);
@@ -184,11 +199,21 @@ int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpEx
       *executor = made.publish(fresh);
     }
     if (observed()) [[unlikely]]
-      detail::tell_planned<Op>(params, *executor);
+      tell_planned<Op>(params, *executor);
     return 0;
   } catch (...) {
-    return detail::fail_with_exception(spec.function());
+    return fail_with_exception(spec.function());
   }
+}
+
+}  // namespace detail
+
+// The body of every aclnnXGetWorkspaceSize.
+template <class Op>
+int32_t plan(const typename Op::Params& params, uint64_t* workspaceSize, aclOpExecutor** executor) noexcept {
+  if (detail::plan_again<Op>(params, workspaceSize, executor)) [[likely]]
+    return 0;
+  return detail::plan_anew<Op>(params, workspaceSize, executor);
 }
 
 // The body of every aclnnX.

@@ -22,14 +22,10 @@ struct Circumstances {
   friend bool operator==(const Circumstances&, const Circumstances&) = default;
 };
 
-// Answers how many there are.
-template <class P> size_t take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
+template <class P> void take_addresses(const Spec<P>& spec, const P& p, Addresses& addresses) {
   size_t n = 0;
-  for (const auto& in : spec.inputs())
-    if (p.*in.field) addresses[n++] = (p.*in.field)->data;
-  for (const auto& out : spec.outputs())
-    if (!out.is_input) addresses[n++] = (p.*out.field)->data;
-  return n;
+  for (const auto field : spec.addressed())
+    if (const aclTensor* const tensor = p.*field) addresses[n++] = tensor->data;
 }
 
 // The last calls of one operator that differ in more than addresses.  Used by one thread.
@@ -44,6 +40,7 @@ template <class P> class Recall {
   };
 
   explicit Recall(const Spec<P>& spec) : spec_(spec) {}
+  const Spec<P>& spec() const { return spec_; }
 
   // An earlier call that this one is like; null when there is none.
   Entry* find(const P& p, const Circumstances& now) {
@@ -61,8 +58,14 @@ template <class P> class Recall {
   // The addresses of a call that is like the entry's.  False when an output overlaps an input now in a way the program
   // was not made for.
   bool place(const P& p, Entry& entry, Addresses& addresses) const {
-    const size_t n = take_addresses(spec_, p, addresses);
-    if (std::equal(addresses.begin(), addresses.begin() + n, entry.addresses.begin())) return true;
+    size_t n = 0;
+    bool same = true;
+    for (const auto field : spec_.addressed())
+      if (const aclTensor* const tensor = p.*field) {
+        same &= entry.addresses[n] == tensor->data;
+        addresses[n++] = tensor->data;
+      }
+    if (same) return true;
     Extents now;
     for (const auto* list : {&spec_.inputs(), &spec_.outputs()})
       for (const auto& tensor : *list) {
@@ -104,12 +107,14 @@ template <class P> class Recall {
 
 template <class T> void delete_object(T* object) { delete object; }
 
+template <class Op>
+using RecallOfThread = OfThread<Recall<typename Op::Params>, delete_object<Recall<typename Op::Params>>>;
+
 // This thread's memory of an operator; null when the thread is ending and its memory is gone.
 template <class Op> Recall<typename Op::Params>* recall() {
   using Memory = Recall<typename Op::Params>;
-  using Mine = OfThread<Memory, delete_object>;
-  if (Memory* memory = Mine::get()) [[likely]]
-    return memory;
+  using Mine = RecallOfThread<Op>;
+  if (Memory* memory = Mine::get()) return memory;
   auto made = std::make_unique<Memory>(Op::spec());
   return Mine::put(made.get()) ? made.release() : nullptr;
 }

@@ -53,21 +53,24 @@ Status run_guarded(const Program& program, const Addresses& addresses, Launch& l
 }
 
 // Nothing can stop a running kernel, so a limit on its time is judged when it has ended.
-Status run_within(Timeout limit, const Program& program, const Addresses& addresses, Launch& launch) {
+[[gnu::cold]] Status run_within(std::chrono::seconds limit, const Program& program, const Addresses& addresses,
+                                Launch& launch) {
   const auto start = std::chrono::steady_clock::now();
   Status s = run_guarded(program, addresses, launch);
   const auto took = std::chrono::steady_clock::now() - start;
-  if (!s.ok() || took <= *limit) return s;
+  if (!s.ok() || took <= limit) return s;
   return {Code::kKernelTimeout,
           cat(program.function, ": ran ", std::chrono::duration<double>(took).count(), " s, longer than the ",
-              std::chrono::duration<double>(*limit).count(), " s of aclrtSetOpExecuteTimeOut")};
+              std::chrono::duration<double>(limit).count(), " s of aclrtSetOpExecuteTimeOut")};
 }
 
 }  // namespace
 
 Status detail::run_on_device(const Program& program, const Addresses& addresses, Launch& launch) {
-  const Timeout limit = op_execute_timeout();
-  return limit ? run_within(limit, program, addresses, launch) : run_guarded(program, addresses, launch);
+  const uint32_t limit = op_execute_seconds.load(std::memory_order_relaxed);
+  if (limit != 0) [[unlikely]]
+    return run_within(std::chrono::seconds(limit), program, addresses, launch);
+  return run_guarded(program, addresses, launch);
 }
 
 namespace {

@@ -68,6 +68,9 @@ template <class P> class Spec {
         outputs_.push_back({row.name, row.tensor, extent, true, row.direction != Direction::kOut});
       ++extent;
     }
+    for (const auto& in : inputs_) addressed_.push_back(in.field);
+    for (const auto& out : outputs_)
+      if (!out.is_input) addressed_.push_back(out.field);
   }
   Spec(const Spec&) = delete;
   Spec& operator=(const Spec&) = delete;
@@ -100,6 +103,8 @@ template <class P> class Spec {
   // Tensor parameters in the API's order; one that is both appears in both.  Those that are optional may be null.
   const std::vector<TensorParameter>& inputs() const { return inputs_; }
   const std::vector<TensorParameter>& outputs() const { return outputs_; }
+  // Each once, as in Addresses.
+  const std::vector<const aclTensor * P::*>& addressed() const { return addressed_; }
   std::unique_ptr<Memory<P>> make_memory() const { return table_->make_memory(); }
 
  private:
@@ -142,6 +147,7 @@ template <class P> class Spec {
   std::vector<Row<P>> rows_;
   std::unique_ptr<const Table<P>> table_;
   std::vector<TensorParameter> inputs_, outputs_;
+  std::vector<const aclTensor * P::*> addressed_;
 };
 
 }  // namespace descend

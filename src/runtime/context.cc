@@ -10,10 +10,11 @@
 namespace descend {
 namespace {
 
-// The thread's own context while it lives; no reference is taken.
+// The thread's own context while it lives; no reference is taken.  Relaxed: nothing that was written before its end is
+// looked at after it.
 Context* own_context(ThreadState& thread) {
   if (thread.context == nullptr) return nullptr;
-  if (thread.context->alive.load(std::memory_order_acquire)) return thread.context.get();
+  if (thread.context->alive.load(std::memory_order_relaxed)) return thread.context.get();
   thread.context.reset();
   return nullptr;
 }
@@ -63,7 +64,7 @@ Backend* planning_backend() {
 
 FoundStream find_stream(void* handle, bool of_any_context) {
   ThreadState& thread = thread_state();
-  if (handle == thread.found_handle && thread.found_epoch == stream_epoch() &&
+  if (handle == thread.found_handle && thread.found_epoch == the_stream_epoch.load(std::memory_order_relaxed) &&
       thread.found_context == thread.context.get()) {
     if (std::shared_ptr<StreamObject> object = thread.found.lock()) return {std::move(object), {}};
   }

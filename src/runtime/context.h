@@ -54,7 +54,7 @@ struct FoundStream {
 };
 FoundStream find_stream(void* handle, bool of_any_context = false);
 
-// How long one operator may run (aclrtSetOpExecuteTimeOut); empty when nothing was set.
-Timeout op_execute_timeout();
+// How long one operator may run (aclrtSetOpExecuteTimeOut); 0: for ever.  Every run asks for it.
+inline constinit std::atomic<uint32_t> op_execute_seconds{0};
 
 }  // namespace descend

@@ -175,6 +175,4 @@ Status elapsed_time(float* milliseconds, void* start, void* end) {
 void set_op_wait_timeout(uint32_t seconds) { process().op_wait_seconds = seconds; }
 void set_op_execute_timeout(uint32_t seconds) { op_execute_seconds = seconds; }
 
-Timeout op_execute_timeout() { return seconds(op_execute_seconds.load(std::memory_order_relaxed)); }
-
 }  // namespace descend

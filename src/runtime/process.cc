@@ -9,8 +9,6 @@
 namespace descend {
 namespace {
 
-std::atomic<uint64_t> the_epoch{1};
-
 // A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
 // What it points to ends with a key of the thread: after the thread's own objects, and never on the main thread, whose
 // context static destructors still find.
@@ -69,9 +67,6 @@ Process& process() {
   }();
   return all;
 }
-
-uint64_t stream_epoch() { return the_epoch.load(std::memory_order_acquire); }
-void next_stream_epoch() { the_epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 ThreadState& thread_state() {
   if (the_thread == nullptr) [[unlikely]] {

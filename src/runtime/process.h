@@ -49,12 +49,11 @@ struct Process {
 // the parent's, and so are the threads that run callbacks.
 Process& process();
 
-// How long one operator may run; 0: for ever.  Apart from the rest because every run asks for it.
-inline constinit std::atomic<uint32_t> op_execute_seconds{0};
-
 // Changes whenever a stream or a context dies, so that a thread may remember the stream it found last.
-uint64_t stream_epoch();
-void next_stream_epoch();
+// Relaxed is enough to ask whether it still is what it was: what is remembered is the thread's own.
+inline constinit std::atomic<uint64_t> the_stream_epoch{1};
+inline uint64_t stream_epoch() { return the_stream_epoch.load(std::memory_order_acquire); }
+inline void next_stream_epoch() { the_stream_epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 struct ThreadState {
   std::shared_ptr<Context> context;
