@@ -123,6 +123,17 @@ HWY_INLINE void run_contiguous(const F& f, const Operands<Element, N>& run, int6
 // All operands are Element in memory, and along the innermost dimension neighbours or one element.
 template <class T, class Element, int N, class F>
 void elementwise_in_registers(const Iteration<N>& points, void* const* data, const F& f) {
+  const int64_t n = points.points();
+  bool is_line = points.rank <= 1;
+  for (int k = 0; k < N; ++k) is_line &= points.contiguous(k);
+  if (is_line && n <= kChunk) {  // a small call: its time is the way to here
+    Operands<Element, N> run;
+    for (int k = 0; k < N; ++k) {
+      run.address[k] = static_cast<Element*>(data[k]);
+      run.advance[k] = -1;
+    }
+    return run_contiguous<T>(f, run, 0, n);
+  }
   const int last = points.rank - 1;
   const auto run_rows = [&](int64_t begin, int64_t end) {
     constexpr size_t kCopies = 2 * hn::MaxLanes(hn::ScalableTag<T>());
@@ -140,7 +151,6 @@ void elementwise_in_registers(const Iteration<N>& points, void* const* data, con
       run_contiguous<T>(f, run, 0, count);
     });
   };
-  const int64_t n = points.points();
   if (n <= kChunk) return run_rows(0, n);
   // A few large parts would be uneven, and many small ones interrupt the writing too often.
   parallel_for(n, n < 16 * kChunk ? kChunk / 4 : kChunk, run_rows);
@@ -271,6 +281,8 @@ void elementwise(const Iteration<N>& points, void* const* data, DataType rounded
     one_dtype &= points.dtype[k] == rounded;
     in_registers &= step == 1 || (step == 0 && k > 0);
   }
+  // Without a call between: compilers inline no body of visit, which is of no SIMD target.
+  if (one_dtype && in_registers && rounded == dtype_of<T>) return elementwise_in_registers<T, T>(points, data, f);
   bool done = false;
   if (one_dtype)
     visit(Dtypes<float, float16, bfloat16, double>{}, rounded, [&]<class Element> {
