@@ -103,6 +103,11 @@ template <int lists, class Tile>
 std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t tiles_at_once = 0) {
   std::array<double, lists> result{};
   if (count == 0) return result;
+  if (count <= kTile) {  // what compensation adds to one sum is 0
+    result = tile(0, count);
+    for (double& sum : result) sum += 0.0;
+    return result;
+  }
   const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
   constexpr int64_t kFew = 1024;
   if (tiles_at_once == 0) tiles_at_once = tiles > per_chunk ? per_chunk / 4 : tiles;
@@ -276,8 +281,9 @@ template <class T, int N, class F> double sum(const Iteration<N>& points, void* 
 
 // Stores one number as an element, rounded to the dtype `rounded` first.
 inline void store_number(double v, DataType rounded, DataType dtype, void* to) {
-  if (const RoundRun<double> round = rounder<double>(rounded)) round(&v, 1);
-  storer<double>(dtype)(&v, 1, to);
+  visit(Dtypes<float, float16, bfloat16>{}, rounded, [&]<class Element> { v = widen<double>(narrow<Element>(v)); });
+  const auto store = [&]<class Element> { *static_cast<Element*>(to) = narrow<Element>(v); };
+  visit(Dtypes<float, float16, bfloat16, double>{}, dtype, store) || visit(Complexes{}, dtype, store);
 }
 
 }  // namespace HWY_NAMESPACE
