@@ -54,6 +54,11 @@ class Gradients {
     finish(value, a.classes.count, table_);
   }
 
+  // By class, as elements of out; null where a class has no gradient of its own.
+  template <class Bits> const Bits* by_class() const {
+    return tabled_ ? reinterpret_cast<const Bits*>(table_) : nullptr;
+  }
+
   // The classes of the tile's positions, kNoClass where one counts for nothing, and the gradients in them, as elements
   // of out.  The targets may be given one after the other.
   template <class Bits> void load(const Tile& tile, const void* targets, int64_t* index, Bits* value) const {
@@ -92,7 +97,7 @@ class Gradients {
   }
   template <class Target, class Bits>
   void look_up(const Tile& tile, const Target* given, int64_t* index, Bits* value) const {
-    const auto* const table = reinterpret_cast<const Bits*>(table_);
+    const Bits* const table = by_class<Bits>();
     for_each_class(tile, given, index, [=](int64_t i, int64_t c) { value[i] = table[c]; });
   }
   template <class Weight, class Target, class Bits>
@@ -176,6 +181,19 @@ void write_values(const Block<Bits>& block, const int64_t* HWY_RESTRICT index, c
   in_fours(block.positions, write);
 }
 
+// The same of all classes, where each has its value: from the targets to out in one pass.
+template <class Bits, class Target, class Stride>
+void write_by_class(const Block<Bits>& block, const Counts counts, const Bits* HWY_RESTRICT table,
+                    const Target* HWY_RESTRICT targets, int64_t target_step, Stride class_stride) {
+  const int64_t step = block.step;
+  Bits* HWY_RESTRICT const out = block.out;
+  const auto write = [=](int64_t i) __attribute__((always_inline)) {
+    const int64_t c = static_cast<int64_t>(targets[i * target_step]);
+    if (HWY_LIKELY(counts(c))) out[i * step + c * class_stride] = table[c];
+  };
+  in_fours(block.positions, write);
+}
+
 // A vector of values where the number is the wanted one, zeros elsewhere.
 template <class D, class V, class Bits>
 HWY_INLINE void write_where(D d, const Bits* number, const Bits* value, V wanted, Bits* out) {
@@ -215,11 +233,38 @@ template <class Bits> void write_block(const Block<Bits>& block, const int64_t* 
     write_values(block, index, value, block.class_stride);
 }
 
+// All classes of a tile whose gradients are known by class.
+template <class Bits>
+void write_tile(const NLLLossBackwardArgs& a, void* const* data, const Tile& tile, const Bits* table) {
+  const int64_t target_step = innermost_stride(a.points, 1);
+  for_each_row(a.points, tile.first, tile.positions, [&](const int64_t* element, int64_t count) {
+    const Block<Bits> block{static_cast<Bits*>(data[0]) + element[0],
+                            count,
+                            innermost_stride(a.points, 0),
+                            0,
+                            a.classes.count,
+                            a.class_stride};
+    write_zeros(block);
+    visit(IndexTypes{}, a.points.dtype[1], [&]<class Target> {
+      const auto* const targets = static_cast<const Target*>(data[1]) + element[1];
+      if (block.class_stride == 1)
+        write_by_class(block, Counts(a.classes), table, targets, target_step, std::integral_constant<int64_t, 1>());
+      else
+        write_by_class(block, Counts(a.classes), table, targets, target_step, block.class_stride);
+    });
+  });
+}
+
 // Bits are an element of out as what it is in size.
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
   const Cut cut(a);
   const bool far = a.points.points() * a.classes.count * static_cast<int64_t>(sizeof(Bits)) > kInCache;
+  const Bits* const table = gradients.by_class<Bits>();
+  if (table != nullptr && !far && cut.has_whole_tiles())
+    return parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) write_tile(a, data, cut.tile(cut.tile_of(unit)), table);
+    });
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
     int64_t index[kTile];
     HWY_ALIGN Bits value[kTile];

@@ -60,6 +60,8 @@ class Cut {
     const int64_t least = together_ > 1 ? together_ * blocks_ : 1;
     return std::max<int64_t>(1, kChunk / (tile_ * block_) / least) * least;
   }
+  // Whether a unit is all classes of a tile, and the tile's targets are best read in their place.
+  bool has_whole_tiles() const { return blocks_ == 1 && together_ == 1; }
   int64_t tile_of(int64_t unit) const { return unit / blocks_; }
   Tile tile(int64_t number) const {
     const int64_t plane = number / (below_ * tiles_per_row_), in_plane = number % (below_ * tiles_per_row_);
