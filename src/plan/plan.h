@@ -78,9 +78,6 @@ namespace descend {
 
 using Plan = aclOpExecutor;
 
-// The executors of the process.  Their handles tell one life of a slot from the next.
-Pool<Plan>& plans();
-
 // A plan for a call, before its life; null when there is no memory.  The one that this thread gave back last is taken
 // first: no lock, warm in the cache, and with its program, because the same call often comes again.
 Plan* new_plan() noexcept;

@@ -8,12 +8,6 @@
 
 namespace descend {
 
-Pool<Plan>& plans() {
-  // Handles tell lives apart by themselves; few slots stay in the cache.
-  static Pool<Plan>& pool = *new Pool<Plan>(16);
-  return pool;
-}
-
 int32_t Planner::add_parameter(const char* name, const aclTensor* tensor, bool in_place) {
   if (!tensor) return -1;
   const auto index = static_cast<int32_t>(program_.parameters.size());

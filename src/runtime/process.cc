@@ -9,16 +9,11 @@
 namespace descend {
 namespace {
 
-// A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
-// What it points to ends with a key of the thread: after the thread's own objects, and never on the main thread, whose
-// context static destructors still find.
-thread_local ThreadState* the_thread = nullptr;
-
 pthread_key_t thread_key() {
   static const pthread_key_t key = [] {
     pthread_key_t made{};
     pthread_key_create(&made, [](void* state) {
-      the_thread = nullptr;
+      detail::the_thread = nullptr;
       delete static_cast<ThreadState*>(state);
     });
     return made;
@@ -54,7 +49,7 @@ void after_fork_in_child() {
   new (&all.mutex) std::mutex;
   all.initializing = new std::mutex;
   all.reports = new Reports;
-  if (the_thread != nullptr) the_thread->inside_stream = 0;
+  if (detail::the_thread != nullptr) detail::the_thread->inside_stream = 0;
 }
 
 }  // namespace
@@ -68,11 +63,11 @@ Process& process() {
   return all;
 }
 
-ThreadState& thread_state() {
-  if (the_thread == nullptr) [[unlikely]] {
-    the_thread = new ThreadState;
-    pthread_setspecific(thread_key(), the_thread);
-  }
+constinit thread_local ThreadState* detail::the_thread = nullptr;
+
+ThreadState& detail::make_thread_state() {
+  the_thread = new ThreadState;
+  pthread_setspecific(thread_key(), the_thread);
   return *the_thread;
 }
 

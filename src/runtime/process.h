@@ -65,7 +65,17 @@ struct ThreadState {
   // The stream whose host function is running on this thread; 0 when there is none.
   uint32_t inside_stream = 0;
 };
-ThreadState& thread_state();
+namespace detail {
+// A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
+// What it points to ends with a key of the thread: after the thread's own objects, and never on the main thread, whose
+// context static destructors still find.
+extern constinit thread_local ThreadState* the_thread;
+ThreadState& make_thread_state();
+}  // namespace detail
+inline ThreadState& thread_state() {
+  ThreadState* const mine = detail::the_thread;
+  return mine != nullptr ? *mine : detail::make_thread_state();
+}
 
 // Marks this thread as running a function in the order of a stream: waiting for that stream would never end.
 class InsideStream {
