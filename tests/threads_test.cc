@@ -88,6 +88,48 @@ TEST(ThreadsOfOperators, one_executor_is_run_by_exactly_one) {
   ASSERT_EQ(aclrtFree(memory), 0);
 }
 
+TEST(ThreadsOfOperators, a_repeatable_executor_ends_once_while_others_run_and_look_at_it) {
+  const OnDevice here;
+  const int64_t n = 4;
+  void* memory;
+  ASSERT_EQ(aclrtMalloc(&memory, 4 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST), 0);
+  ASSERT_EQ(aclrtMemset(memory, 4 * sizeof(float), 0, 4 * sizeof(float)), 0);
+  aclTensor* t = aclCreateTensor(&n, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &n, 1, memory);
+  float number = 1;
+  aclScalar* one = aclCreateScalar(&number, ACL_FLOAT);
+  for (int round = 0; round < 100; ++round) {
+    uint64_t size;
+    aclOpExecutor* executor;
+    ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(t, one, one, one, &size, &executor), 0);
+    ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
+    std::atomic<int> destroyed{0};
+    on_threads([&](int thread) {
+      const OnDevice too;
+      for (int i = 0; i < 10; ++i) {
+        aclnnStatus status = 0;
+        if (thread % 2 == 0)
+          status = aclnnInplaceElu(nullptr, 0, executor, nullptr);
+        else if (thread > 3)
+          status = aclSetAclOpExecutorRepeatable(executor);
+        else if (i == 5)
+          destroyed += aclDestroyAclOpExecutor(executor) == 0;
+        ASSERT_TRUE(status == 0 || status == 161002 || status == 561000) << status;
+        // Another call takes a plan that was given back: none that anybody still uses.
+        uint64_t other_size;
+        aclOpExecutor* other;
+        ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(t, one, one, one, &other_size, &other), 0);
+        ASSERT_NE(other, executor);
+        ASSERT_EQ(aclnnInplaceElu(nullptr, 0, other, nullptr), 0);
+      }
+    });
+    ASSERT_EQ(destroyed, 1);
+    ASSERT_EQ(aclDestroyAclOpExecutor(executor), 561000);
+  }
+  ASSERT_EQ(aclDestroyTensor(t), 0);
+  ASSERT_EQ(aclDestroyScalar(one), 0);
+  ASSERT_EQ(aclrtFree(memory), 0);
+}
+
 TEST(ThreadsOfOperators, one_stream_is_shared_in_some_order) {
   const OnDevice here;
   aclrtStream stream;
