@@ -35,6 +35,10 @@ class Card(unittest.TestCase):
     def test_two_streams_overlap(self):
         self.assertIn("the second began before the first ended", self.start("overlap"))
 
+    def test_the_process_may_end_while_threads_of_streams_do(self):
+        for _ in range(20):
+            self.start("leave")
+
 
 if __name__ == "__main__":
     unittest.main()

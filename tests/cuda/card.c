@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What only a card shows, in the way the argument says: a kernel that fails, memory that is not there, two streams. */
+/* What only a card shows, in the way the argument says: a kernel that fails, memory that is not there, two streams,
+   an end with many. */
 #include "tests/checker/program.h"
 
 static const char* text(void) {
@@ -80,6 +81,19 @@ static int overlap(aclrtStream stream) {
   return 0;
 }
 
+/* The process ends while the threads of its streams do. */
+static void nothing(void* argument) { (void)argument; }
+static int leave(void) {
+  enum { kStreams = 32 };
+  aclrtStream streams[kStreams];
+  for (int i = 0; i < kStreams; ++i) {
+    aclrtCreateStream(&streams[i]);
+    aclrtLaunchHostFunc(streams[i], nothing, NULL);
+  }
+  for (int i = 0; i < kStreams; ++i) aclrtSynchronizeStream(streams[i]);
+  return finish();
+}
+
 int main(int count, char** arguments) {
   aclrtStream stream;
   aclInit(NULL);
@@ -89,5 +103,6 @@ int main(int count, char** arguments) {
   if (strcmp(how, "fault") == 0) return fault(stream);
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "overlap") == 0) return overlap(stream);
+  if (strcmp(how, "leave") == 0) return leave();
   return 2;
 }

@@ -9,6 +9,7 @@
 
 #include "src/backends/cuda/device.h"
 #include "src/backends/cuda/fork.h"
+#include "src/backends/cuda/unfinished.h"
 #include "src/base/environment.h"
 #include "src/base/log.h"
 #include "src/base/text.h"
@@ -119,16 +120,25 @@ Status CudaQueue::push(std::function<Status()> work, bool always) {
   Lock lock(mutex_);
   if (!has_thread_)
     if (Status s = start_thread(); !s.ok()) return s;
-  tasks_.push_back({std::move(work), always});
-  const uint64_t ticket = ++pushed_;
-  work_.notify_one();
+  const uint64_t ticket = queue({std::move(work), always});
   if (environment().synchronous) done_.wait(lock, [&] { return finished_ >= ticket; });
   return {};
 }
 
+uint64_t CudaQueue::queue(Task task) {
+  tasks_.push_back(std::move(task));
+  unfinished_begins();
+  work_.notify_one();
+  return ++pushed_;
+}
+
 Status CudaQueue::start_thread() {
   try {
-    std::thread([self = shared_from_this()] { self->run_thread(); }).detach();
+    std::thread([self = shared_from_this()]() mutable {
+      self->run_thread();
+      self.reset();  // may be the last that holds the queue, whose end uses CUDA
+      unfinished_ends();
+    }).detach();
   } catch (const std::system_error& e) {
     return {Code::kNoStreamResource, cat("no thread could be started for a stream: ", e.what())};
   }
@@ -149,6 +159,7 @@ void CudaQueue::run_front(Lock& lock) {
     ++finished_;
     keep(status);
     done_.notify_all();
+    unfinished_ends();
   };
   try {
     if (!drop) status = guarded(this, task.work);
@@ -161,6 +172,7 @@ void CudaQueue::run_front(Lock& lock) {
 }
 
 void CudaQueue::run_thread() {
+  thread_of_a_queue();
   device_.use();
   Lock lock(mutex_);
   try {
@@ -241,7 +253,7 @@ void CudaQueue::stop_on_failure(bool stop) {
 void CudaQueue::close() {
   if (cuda_is_the_parents()) return;
   const Lock lock(mutex_);
-  closed_ = true;
+  if (!closed_.exchange(true) && has_thread_) unfinished_begins();  // the thread's own end
   work_.notify_all();
 }
 
@@ -254,9 +266,7 @@ void CudaQueue::hold_up(cudaStream_t stream, const std::shared_ptr<void>& keeps_
   };
   const Lock lock(mutex_);
   if (queued()) {
-    tasks_.push_back({now, true});
-    ++pushed_;
-    work_.notify_one();
+    queue({now, true});
   } else if (submitted_ != seen_done_) {
     (void)now();  // it has nothing to fail with
   }

@@ -64,6 +64,7 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   bool queued() const { return pushed_ != finished_; }
   void keep(const Status& status);        // with the lock
   void tell(const Status& status) const;  // without
+  uint64_t queue(Task task);              // with the lock; its number
   Status start_thread();
   void run_thread();
   void run_front(Lock& lock);
