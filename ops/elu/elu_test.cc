@@ -152,6 +152,14 @@ TEST_F(EluOperators, gradient_agrees_with_the_reference_for_all_layouts_and_shap
           for (DataType in : kFloats) check_backward(in, in, shape, a, b, o, kNumbers[2], (shape.size() & 1) != 0);
 }
 
+// So large that a block of a GPU has several tiles, and not a whole number of them at the edges.
+TEST_F(EluOperators, gradient_agrees_with_the_reference_for_large_transposed_matrices) {
+  constexpr Layout kAlong = Layout::kContiguous, kAcross = Layout::kTransposed;
+  for (DataType in : {DataType::kFloat, DataType::kFloat16})
+    for (const auto& [a, b] : {std::pair{kAlong, kAcross}, {kAcross, kAlong}, {kAcross, kAcross}})
+      check_backward(in, in, {1672, 2824}, a, b, kAlong, kNumbers[0], false);
+}
+
 TEST_F(EluOperators, value_agrees_with_the_reference_for_all_dtypes_and_numbers) {
   for (DataType in : kFloatsAndDouble)
     for (DataType out : kOutputs)

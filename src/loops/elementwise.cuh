@@ -51,7 +51,7 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
     if constexpr (kComputesIn<T, Element>) {
       Rows<N> rows;
       Tiles<N> tiles;
-      int64_t count = 0;
+      int64_t blocks_of_tiles = on.multiprocessors * 4;
       constexpr int64_t kPerBlock = kThreads * kVectorsOf<Element, N, F>;
       if (alike && as_rows<Element>(points, data, rows) && rows.vectors / kPerBlock < INT32_MAX) {
         auto kernel =
@@ -65,9 +65,9 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
         }
         status = start(on, kernel, blocks, kThreads, 0, rows, f);
         done = true;
-      } else if (alike && as_tiles<Element>(points, data, tiles, count)) {
-        status =
-            start(on, run_tiles<T, Element, N, F>, count, kThreads, tiles.slots * sizeof(Turned<Element>), tiles, f);
+      } else if (alike && as_tiles<Element>(points, data, tiles, blocks_of_tiles)) {
+        status = start(on, tiles_kernel<T, Element, N, F>(tiles), blocks_of_tiles, kThreads,
+                       2 * tiles.slots * sizeof(Turned<Element>), tiles, f);
         done = true;
       }
     }

@@ -16,7 +16,8 @@ template <int N> struct Tiles {
   int8_t slot[N], slots = 0;  // in shared memory
   int64_t stride_x[N], stride_y[N];
   int64_t extent_x, extent_y;
-  Divisor tiles_x, tiles_y;
+  int of_group;  // tiles
+  Divisor groups_x, tiles_y;
   Places<N> outer;
 };
 
@@ -47,86 +48,129 @@ template <class Element> struct Turned {
   }
 };
 
-template <class T, class Element, int N, class F>
-__global__ void __launch_bounds__(kThreads) run_tiles(const __grid_constant__ Tiles<N> tiles, F given) {
+// A block goes over tiles that are neighbours along x.  While it computes one the next is on its way, in registers: of
+// an operand along x its runs, of one along y what is then put into shared memory, in turns into one of two places.
+//
+// `ways` has a bit for each operand that is along y, the others are along x; kAnyWays: only the run knows.
+inline constexpr int kAnyWays = -1;
+template <class T, class Element, int N, int ways, class F>
+__global__ void __launch_bounds__(kThreads, sizeof(Element) == 2 ? 3 : 2)
+    run_tiles(const __grid_constant__ Tiles<N> tiles, F given) {
   const auto f = prepared(given);
   using Run = Vector<Element>;  // a thread's, of a row of a tile
   using Across = Turned<Element>;
-  constexpr int side = kSide<Element>, kPerRow = side / Run::kCount, kRows = kThreads / kPerRow, kRounds = side / kRows;
-  Across* const across = shared_memory<Across>();
-  uint32_t tile_x = blockIdx.x, tile_y = tiles.tiles_x.divide(tile_x);
+  constexpr int side = kSide<Element>, kPerRow = side / Run::kCount, kRows = kThreads / kPerRow, kRuns = side / kRows;
+  constexpr int kPack = Across::kPack, kColumns = kRows * kPack;
+  uint32_t group = blockIdx.x, tile_y = tiles.groups_x.divide(group);
   int64_t offset[N] = {};
   tiles.outer.add(tiles.tiles_y.divide(tile_y), offset);
-  const int64_t x0 = int64_t{tile_x} * side, y0 = int64_t{tile_y} * side;
-  const int wide = static_cast<int>(tiles.extent_x - x0 < side ? tiles.extent_x - x0 : side);
+  const int64_t x0 = int64_t{group} * tiles.of_group * side, y0 = int64_t{tile_y} * side;
   const int high = static_cast<int>(tiles.extent_y - y0 < side ? tiles.extent_y - y0 : side);
-  const int thread = static_cast<int>(threadIdx.x), column = thread % kPerRow * Run::kCount, row = thread / kPerRow;
-#pragma unroll
-  for (int k = 0; k < N; ++k) offset[k] += x0 * tiles.stride_x[k] + y0 * tiles.stride_y[k];
-  // What lies along x is asked for first; it is needed last.
-  uint4 in[kRounds][N - 1];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
+  const int thread = static_cast<int>(threadIdx.x), along = thread % kPerRow * Run::kCount, row = thread / kPerRow;
+  const auto is = [&](int k, Way way) {
+    return ways == kAnyWays ? tiles.way[k] == way : way == (ways >> k & 1 ? Way::kAlongY : Way::kAlongX);
+  };
+  const auto is_along_y = [&](int k) { return is(k, Way::kAlongY); };
+
+  // Where the thread's first run of each input is.
+  const Element* from[N - 1];
 #pragma unroll
   for (int k = 1; k < N; ++k) {
-    if (tiles.way[k] == Way::kAlongY || column >= wide) continue;
-    const Element* const from = static_cast<const Element*>(tiles.data[k]) + offset[k] + column * tiles.stride_x[k];
+    const int x = is_along_y(k) ? row * kPack : along, y = is_along_y(k) ? along : row;
+    from[k - 1] = static_cast<const Element*>(tiles.data[k]) + offset[k] + (x0 + x) * tiles.stride_x[k] +
+                  (y0 + y) * tiles.stride_y[k];
+  }
+  Element* to = static_cast<Element*>(tiles.data[0]) + offset[0] + x0 + along + (y0 + row) * tiles.stride_y[0];
+
+  uint4 next[N - 1][kRuns];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
+  const auto ask_for_next = [&](int64_t wide) {
 #pragma unroll
-    for (int r = 0; r < kRounds; ++r) {
-      const int y = row + r * kRows;
-      if (y >= high) break;
-      const Element* const at = from + y * tiles.stride_y[k];
-      if (tiles.way[k] == Way::kAlongX) {
-        in[r][k - 1] = *reinterpret_cast<const uint4*>(at);
-      } else {
-        Run one_by_one;
+    for (int k = 1; k < N; ++k) {
 #pragma unroll
-        for (int i = 0; i < Run::kCount; ++i) one_by_one.at[i] = at[i * tiles.stride_x[k]];
-        in[r][k - 1] = std::bit_cast<uint4>(one_by_one);
+      for (int r = 0; r < kRuns; ++r) {
+        if (is_along_y(k)) {
+          const int x = r / kPack * kColumns + r % kPack;
+          if (row * kPack + x < wide && along < high)
+            next[k - 1][r] = *reinterpret_cast<const uint4*>(from[k - 1] + x * tiles.stride_x[k]);
+        } else if (along < wide && row + r * kRows < high) {
+          const Element* const at = from[k - 1] + r * kRows * tiles.stride_y[k];
+          if (is(k, Way::kAlongX)) {
+            next[k - 1][r] = *reinterpret_cast<const uint4*>(at);
+          } else {
+            Run one_by_one;
+#pragma unroll
+            for (int i = 0; i < Run::kCount; ++i) one_by_one.at[i] = at[i * tiles.stride_x[k]];
+            next[k - 1][r] = std::bit_cast<uint4>(one_by_one);
+          }
+        }
+      }
+      from[k - 1] += side * tiles.stride_x[k];
+    }
+  };
+
+  int64_t wide = tiles.extent_x - x0;
+  ask_for_next(wide);
+  Across* across = shared_memory<Across>();
+  Across* other = across + tiles.slots;
+  for (int left = tiles.of_group; left > 0 && wide > 0; --left, wide -= side, to += side) {
+    uint4 in[N - 1][kRuns];
+#pragma unroll
+    for (int k = 1; k < N; ++k) {
+#pragma unroll
+      for (int r = 0; r < kRuns; ++r) in[k - 1][r] = next[k - 1][r];
+      if (!is_along_y(k) || along >= high) continue;
+#pragma unroll
+      for (int r = 0; r < kRuns; r += kPack) {
+        const int x = row * kPack + r / kPack * kColumns;
+        Run runs[kPack];
+#pragma unroll
+        for (int j = 0; j < kPack; ++j) runs[j] = std::bit_cast<Run>(next[k - 1][r + j]);
+        if (x < wide) across[tiles.slot[k]].put(x, along, runs);
       }
     }
-  }
+    __syncthreads();
+    if (left > 1) ask_for_next(wide - side);
+    if (along < wide) {
 #pragma unroll
-  for (int k = 1; k < N; ++k) {
-    if (tiles.way[k] != Way::kAlongY) continue;
-    constexpr int kColumns = kRows * Across::kPack, kTimes = side / kColumns;
-    const int y = column;
-    const auto x_of = [&](int i) { return row * Across::kPack + i * kColumns; };
-    const Element* const from = static_cast<const Element*>(tiles.data[k]) + offset[k] + y;
-    Run along[kTimes][Across::kPack];
+      for (int r = 0; r < kRuns; ++r) {
+        const int y = row + r * kRows;
+        if (y >= high) break;
+        Run run[N - 1], out;
 #pragma unroll
-    for (int i = 0; i < kTimes; ++i)
-      if (x_of(i) < wide && y < high)
-#pragma unroll
-        for (int j = 0; j < Across::kPack; ++j)
-          along[i][j] = *reinterpret_cast<const Run*>(from + (x_of(i) + j) * tiles.stride_x[k]);
-#pragma unroll
-    for (int i = 0; i < kTimes; ++i)
-      if (x_of(i) < wide && y < high) across[tiles.slot[k]].put(x_of(i), y, along[i]);
-  }
-  __syncthreads();
-  if (column >= wide) return;
-  Element* const to = static_cast<Element*>(tiles.data[0]) + offset[0] + column;
-#pragma unroll
-  for (int r = 0; r < kRounds; ++r) {
-    const int y = row + r * kRows;
-    if (y >= high) break;
-#pragma unroll
-    for (int k = 1; k < N; ++k)
-      if (tiles.way[k] == Way::kAlongY)
-        in[r][k - 1] = *reinterpret_cast<const uint4*>(&across[tiles.slot[k]].at(column, y));
-    Run run[N - 1], out;
-#pragma unroll
-    for (int k = 0; k < N - 1; ++k) run[k] = std::bit_cast<Run>(in[r][k]);
-    T result[Run::kCount];
-    evaluate<T, N - 1>(
-        f, [&](int k, int i) { return widen<T>(run[k].at[i]); }, result);
-    narrow_all(result, out.at);
-    store_at_once(to + y * tiles.stride_y[0], out);
+        for (int k = 1; k < N; ++k)
+          if (is_along_y(k))
+            run[k - 1] = across[tiles.slot[k]].at(along, y);
+          else
+            run[k - 1] = std::bit_cast<Run>(in[k - 1][r]);
+        T result[Run::kCount];
+        evaluate<T, N - 1>(
+            f, [&](int k, int i) { return widen<T>(run[k].at[i]); }, result);
+        narrow_all(result, out.at);
+        store_at_once(to + r * kRows * tiles.stride_y[0], out);
+      }
+    }
+    Across* const done = across;
+    across = other, other = done;
   }
 }
 
-// Whether run_tiles can do it and is of use: some input lies along a dimension that is not the innermost.
+// The kernel for the operands' ways: where there is one input, or one of two is along y, one that knows them.
+template <class T, class Element, int N, class F> auto tiles_kernel(const Tiles<N>& tiles) {
+  if constexpr (N == 2) {
+    return run_tiles<T, Element, N, 2, F>;
+  } else {
+    if constexpr (N == 3) {
+      if (tiles.way[1] == Way::kAlongY && tiles.way[2] == Way::kAlongX) return run_tiles<T, Element, N, 2, F>;
+      if (tiles.way[1] == Way::kAlongX && tiles.way[2] == Way::kAlongY) return run_tiles<T, Element, N, 4, F>;
+    }
+    return run_tiles<T, Element, N, kAnyWays, F>;
+  }
+}
+
+// Whether run_tiles can do it and is of use: some input lies along a dimension that is not the innermost.  `blocks` are
+// enough for the card; so many it then takes.
 template <class Element, int N>
-bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, int64_t& count) {
+bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, int64_t& blocks) {
   constexpr int64_t run = Vector<Element>::kCount;
   const int x = points.rank - 1;
   int y = -1;
@@ -136,7 +180,7 @@ bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, in
   if (y < 0 || points.stride[0][x] != 1) return false;
   if (points.extent[x] % run != 0 || points.extent[y] % run != 0) return false;
   Iteration<N> outer;
-  count = 1;
+  int64_t count = 1;
   for (int i = 0; i < x; ++i) {
     if (i == y) continue;
     outer.extent[outer.rank] = points.extent[i];
@@ -159,11 +203,13 @@ bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, in
   tiles.extent_x = points.extent[x];
   tiles.extent_y = points.extent[y];
   const int64_t wide = ceil_divide(tiles.extent_x, kSide<Element>), high = ceil_divide(tiles.extent_y, kSide<Element>);
-  tiles.tiles_x = Divisor(wide);
+  constexpr int64_t kMostOfGroup = 8;
+  tiles.of_group = static_cast<int>(std::clamp<int64_t>(wide * high * count / blocks, 1, std::min(kMostOfGroup, wide)));
+  tiles.groups_x = Divisor(ceil_divide(wide, tiles.of_group));
   tiles.tiles_y = Divisor(high);
   tiles.outer = Places<N>(outer);
-  count *= wide * high;
-  return count <= INT32_MAX;
+  blocks = ceil_divide(wide, tiles.of_group) * high * count;
+  return blocks <= INT32_MAX;
 }
 
 }  // namespace descend::cuda
