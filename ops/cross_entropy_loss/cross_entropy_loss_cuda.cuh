@@ -16,8 +16,12 @@ struct Labels {
   const float* weight;  // null: all are 1
 
   // The class of a row; kNoClass for one that does not count.  Nothing else is ever an index.
-  __device__ __forceinline__ int64_t operator[](int64_t row) const {
-    const int64_t label = load_index(of.index, target, row * of.target_stride);
+  __device__ __forceinline__ int64_t operator[](int64_t row) const { return class_of(target_of(row)); }
+  // The same in two steps: what is in memory may be asked for long before it is needed.
+  __device__ __forceinline__ int64_t target_of(int64_t row) const {
+    return load_index(of.index, target, row * of.target_stride);
+  }
+  __device__ __forceinline__ int64_t class_of(int64_t label) const {
     return label == of.ignored || label < 0 || label >= of.classes ? kNoClass : label;
   }
   __device__ __forceinline__ float weight_of(int64_t one) const {
@@ -49,6 +53,33 @@ template <int count> struct KeepNumbers {
   }
 };
 
+// Without weights rows are counted: whole numbers, whose sum is the same in any order.
+template <class Rows> __global__ void __launch_bounds__(kThreads) count_rows(Rows labels, CudaScratch* scratch) {
+  __shared__ int counts[kThreads / 32];
+  const auto of_block = [&](int count) {  // thread 0 knows
+    for (unsigned half = 16; half > 0; half /= 2) count += __shfl_down_sync(~0u, count, half);
+    if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
+    __syncthreads();
+    int all = 0;
+    for (const int each : counts) all += each;
+    __syncthreads();
+    return all;
+  };
+  const int64_t step = int64_t{gridDim.x} * kThreads;
+  int count = 0;
+#pragma unroll 8
+  for (int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x; row < labels.of.rows; row += step)
+    count += labels[row] != kNoClass;
+  count = of_block(count);
+  int* const of_blocks = reinterpret_cast<int*>(scratch->numbers);
+  if (threadIdx.x == 0) of_blocks[blockIdx.x] = count;
+  if (!is_last_block(&scratch->tickets[0])) return;
+  count = 0;
+  for (unsigned block = threadIdx.x; block < gridDim.x; block += kThreads) count += __ldcg(of_blocks + block);
+  count = of_block(count);
+  if (threadIdx.x == 0) scratch->numbers[kWeights] = scratch->numbers[kRows] = count;
+}
+
 // The sums over so few rows that every block adds them itself, by its first threads: a kernel less to launch.
 inline constexpr int64_t kFewRows = kTile;
 __device__ __forceinline__ void sum_few_rows(const Labels& labels, double (&totals)[2]) {
@@ -68,7 +99,11 @@ __device__ __forceinline__ void sum_few_rows(const Labels& labels, double (&tota
 inline Status sum_labels(const Labels& labels, bool rows, bool classes, const CudaLaunch& on) {
   Status status;
   double* const numbers = on.scratch->numbers;
-  if (rows) status = sum<2>(labels.of.rows, CountedRows{labels}, KeepNumbers<2>{numbers + kWeights}, on);
+  if (rows && !labels.weight && labels.of.rows <= INT32_MAX)
+    status =
+        start(on, count_rows<Labels>, blocks_for(on, labels.of.rows, kThreads, 4), kThreads, 0, labels, on.scratch);
+  else if (rows)
+    status = sum<2>(labels.of.rows, CountedRows{labels}, KeepNumbers<2>{numbers + kWeights}, on);
   if (classes && labels.weight && status.ok())
     status = sum<1>(labels.of.classes, AllClasses{labels}, KeepNumbers<1>{numbers + kAllWeights}, on);
   return status;

@@ -49,6 +49,15 @@ TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_the_edges_of_shap
         }
 }
 
+// So many that a block of a GPU has several groups of rows, the last of them not full.
+TEST_F(CrossEntropyLossOperators, gradient_agrees_with_the_reference_for_many_short_rows) {
+  for (bool weighted : {false, true}) {
+    Gradient({.rows = 26001, .classes = 16, .weighted = weighted}).expect_right();
+    Gradient({.rows = 26001, .classes = 16, .reduction = "none", .weighted = weighted}).expect_right();
+  }
+  Gradient({.rows = 102001, .classes = 32, .dtype = DataType::kFloat16}).expect_right();
+}
+
 TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_landmarks) {
   for (DataType dtype : kFloats)
     for (const char* reduction : {"none", "mean"}) {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// What the kernels of the cross entropy's gradient share: a row's coefficients and the formulas of its elements, those
+// of cross_entropy_loss_grad_cpu.cc, which says why they are as they are.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_cuda.cuh"
+
+namespace descend::cuda {
+namespace {
+
+constexpr int kMostRows = kThreads;  // of a block
+
+DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
+  const Lane<float> d;
+  float k, low;
+  const float m = exp_parts(d, x, 0.0f, k, low);
+  return scale_by_power_of_two(d, m * scale, k);
+}
+DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
+  const Lane<float> d;
+  rare = !(std::fabs(x) <= 58.0f);
+  float shifted;
+  const float p = quick_exp_parts(d, x, shifted);
+  // scale * 2^k, in the exponent's bits: the scale of an ordinary row, and the product, are normal numbers.
+  const float power = __uint_as_float(__float_as_uint(scale) + (__float_as_uint(shifted) << 23));
+  return std::fma(power, p, power);
+}
+DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
+
+// What a row's elements are made of: exp(logProb) * scale - smooth * weight, and the label's element by itself.
+enum RowKind : short { kZero, kNaN, kOrdinary, kCareful };
+template <class Element> struct Row {
+  RowKind kind;
+  Element label_element;
+  int label;  // counted from the block's first column; -1 where it is not in the block
+  float scale_f, smooth_f;
+  double scale, smooth;
+};
+
+template <class Element> struct Gradient {
+  CrossEntropyLossGradArgs a;
+  Labels labels;
+  const Element *gradient, *log_prob, *zloss_gradient, *lse;
+  Element* out;
+  const CudaScratch* scratch;
+  int rows_per_block, columns_per_block;
+  Divisor parts;  // of the columns
+  bool adds_rows = false;
+
+  __device__ Row<Element> row_of(int64_t row, int64_t first, int64_t end, const double* totals) const;
+  __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
+};
+
+template <class Element>
+__device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int64_t first, int64_t end,
+                                                               const double* totals) const {
+  const bool mean = a.reduction == CrossEntropyReduction::kMean;
+  const double total = mean ? totals[0] : 1;
+  Row<Element> r{.label = -1};
+  const int64_t label = labels[row];
+  r.kind = total == 0 ? kNaN : kZero;
+  if (total == 0 || label == kNoClass) return r;
+  const double g = widen<double>(gradient[row * a.gradient_stride]);
+  const double weight = labels.weight_of(label);
+  const double at_label = g * ((1 - a.smoothing) / total) * weight;
+  double rest = 0;
+  if (a.smoothing != 0) {
+    r.smooth = g * (a.smoothing / static_cast<double>(a.labels.classes) / total);
+    rest = r.smooth * sum_of_all_weights(labels, scratch);
+  }
+  if (a.zloss_scale != 0) {
+    const double factor = 2 * a.zloss_scale / (mean ? totals[1] : 1);
+    const double z = zloss_gradient ? g + widen<double>(zloss_gradient[row * a.zloss_gradient_stride]) : g;
+    rest += factor * widen<double>(lse[row * a.lse_stride]) * z;
+  }
+  r.scale = at_label + rest;
+  r.scale_f = static_cast<float>(r.scale);
+  r.smooth_f = static_cast<float>(r.smooth);
+  r.kind = is_ordinary(r.scale) && (a.smoothing == 0 || is_ordinary(r.smooth)) ? kOrdinary : kCareful;
+  if (label < first || label >= end) return r;
+  r.label = static_cast<int>(label - first);
+  const Lane<double> d;
+  const double x = widen<double>(log_prob[row * a.log_prob.row + label * a.log_prob.column]);
+  const double probability = exp(d, x);
+  const double of_label = std::isinf(probability) || std::isinf(at_label) ? probability * r.scale - at_label
+                                                                          : at_label * expm1(d, x) + probability * rest;
+  r.label_element = narrow<Element>(r.smooth == 0 ? of_label : of_label - r.smooth * weight);
+  return r;
+}
+
+// An element off the label of a row whose coefficients float does not hold.
+template <class Element>
+__device__ __noinline__ float Gradient<Element>::careful(float x, const Row<Element>& row, int64_t column) const {
+  const double probability = exp(Lane<double>{}, static_cast<double>(x)) * row.scale;
+  if (a.smoothing == 0) return static_cast<float>(probability);
+  return static_cast<float>(probability - (labels.weight ? row.smooth * double{labels.weight_of(column)} : row.smooth));
+}
+
+// result[i] = f(i, x[i], result[i]), one after the other: f is there once, and no number needs an address.
+template <int V, class F>
+__device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[V], const F& f) {
+#pragma unroll 1
+  for (int i = 0; i < V; ++i) {
+    float from = x[0], to = result[0];
+#pragma unroll
+    for (int j = 1; j < V; ++j)
+      if (j == i) from = x[j], to = result[j];
+    to = f(i, from, to);
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      if (j == i) result[j] = to;
+  }
+}
+
+// exp(x) * scale of V elements.  Those that the quick form does not do are asked for together, as in evaluate().
+template <int V> __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < V; ++i) {
+    bool rare;
+    result[i] = quick_scaled_exp(x[i], scale, rare);
+    any |= rare;
+  }
+  if (any)
+    one_by_one(x, result,
+               [&](int, float one, float quick) { return std::fabs(one) <= 58.0f ? quick : scaled_exp(one, scale); });
+}
+
+}  // namespace
+}  // namespace descend::cuda
