@@ -46,8 +46,9 @@ def page(report, notes):
     small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
     time = lambda us: f"{us:.0f}" if us else ""
     compiled = report.get("compile", EARLIER)
+    made = "".join([f" on {report['date']}" if report.get("date") else "", f" from {report['commit']}" if report.get("commit") else ""])
     lines = ["# Speed on an NVIDIA H200", "",
-             f"Made by `bench/gpu/run.py --prefix build/prefix {COMMAND[compiled]}` and `bench/gpu/report.py` on one "
+             f"Made{made} by `bench/gpu/run.py --prefix build/prefix {COMMAND[compiled]}` and `bench/gpu/report.py` on one "
              f"{report['device']}, PyTorch {report['torch']}, a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and "
              "PyTorch work on the same tensors, one after the other, with the cache overwritten before each call; medians of device "
              f"time. `torch.compile` was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. The ratio is the "

@@ -234,6 +234,7 @@ def main():
     parser.add_argument("--prefix", required=True, help="where Descend is installed")
     parser.add_argument("--json", type=pathlib.Path, default=pathlib.Path("build/h200.json"))
     parser.add_argument("--report", action="store_true", help="write docs/benchmarks/h200.md and its picture, too")
+    parser.add_argument("--commit", default="", help="what the libraries were built from")
     parser.add_argument("--filter", default="")
     parser.add_argument("--quick", action="store_true", help="smaller tensors")
     compile_times = parser.add_mutually_exclusive_group()
@@ -276,6 +277,7 @@ def main():
         torch.cuda.empty_cache() if "[" not in name else None
         options.json.write_text(json.dumps({"device": torch.cuda.get_device_name(), "torch": torch.__version__,
                                             "compile": report.IN_THIS_RUN if options.compile else report.EARLIER,
+                                            "date": time.strftime("%Y-%m-%d"), "commit": options.commit,
                                             "copy_tbs": copy, "small_us": small, "rows": rows}, indent=1))
     if options.report:
         report.write(options.json, pathlib.Path("docs/benchmarks"))
