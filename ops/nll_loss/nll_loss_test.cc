@@ -119,6 +119,35 @@ TEST_F(NLLLossOperators, many_classes_are_written_in_blocks) {
     }
 }
 
+// A thread remembers its calls: those of rows must not pass for calls of planes, whose parameters are alike.
+TEST_F(NLLLossOperators, calls_of_rows_and_of_planes_are_told_apart) {
+  const auto f = DataType::kFloat;
+  Tensor planes(f, {1, 3, 1, 1}), plane(DataType::kInt64, {1, 1, 1}), rows(f, {2, 3}), targets(DataType::kInt64, {2}),
+      weight(f, {3}), one(f, {1}), total(f, {1});
+  for (Tensor* t : {&plane, &targets}) t->fill({0}), t->upload();
+  ASSERT_EQ(forward(planes, plane, weight, kSum, 0, one, total), 0);
+  ASSERT_EQ(forward(rows, targets, weight, kSum, 0, one, total), 0);
+  ASSERT_EQ(backward(one, planes, plane, weight, kSum, 0, total, planes), 0);
+  ASSERT_EQ(backward(one, rows, targets, weight, kSum, 0, total, rows), 0);
+  const auto of = [&](auto phase_one, auto... parameters) {
+    uint64_t size;
+    aclOpExecutor* executor;
+    return phase_one(parameters..., &size, &executor);
+  };
+  EXPECT_EQ(of(aclnnNLLLossGetWorkspaceSize, planes.on_device(), plane.on_device(), weight.on_device(), kSum, 0,
+               one.on_device(), total.on_device()),
+            161002);
+  EXPECT_EQ(of(aclnnNLLLoss2dGetWorkspaceSize, rows.on_device(), targets.on_device(), weight.on_device(), kSum, 0,
+               one.on_device(), total.on_device()),
+            161002);
+  EXPECT_EQ(of(aclnnNLLLossBackwardGetWorkspaceSize, one.on_device(), planes.on_device(), plane.on_device(),
+               weight.on_device(), kSum, 0, total.on_device(), planes.on_device()),
+            161002);
+  EXPECT_EQ(of(aclnnNLLLoss2dBackwardGetWorkspaceSize, one.on_device(), rows.on_device(), targets.on_device(),
+               weight.on_device(), kSum, 0, total.on_device(), rows.on_device()),
+            161002);
+}
+
 TEST_F(NLLLossOperators, shapes_that_do_not_belong_together_fail) {
   const auto f = DataType::kFloat;
   Tensor one(f, {1}), one_of_two(f, {1, 1}), one_of_three(f, {1, 1, 1}), two(f, {2}), scalar(f, {}), w3(f, {3}),

@@ -40,7 +40,6 @@ template <class P> class Recall {
   };
 
   explicit Recall(const Spec<P>& spec) : spec_(spec) {}
-  const Spec<P>& spec() const { return spec_; }
 
   // An earlier call that this one is like; null when there is none.
   Entry* find(const P& p, const Circumstances& now) {
@@ -105,17 +104,18 @@ template <class P> class Recall {
   size_t used_ = 0, next_ = 0, last_ = 0;
 };
 
-template <class T> void delete_object(T* object) { delete object; }
-
-template <class Op>
-using RecallOfThread = OfThread<Recall<typename Op::Params>, delete_object<Recall<typename Op::Params>>>;
+// An operator's own: two may have the same parameters and other rules.
+template <class Op> struct RecallOf : Recall<typename Op::Params> {
+  RecallOf() : Recall<typename Op::Params>(Op::spec()) {}
+  static void end(RecallOf* last) { delete last; }
+};
+template <class Op> using RecallOfThread = OfThread<RecallOf<Op>, RecallOf<Op>::end>;
 
 // This thread's memory of an operator; null when the thread is ending and its memory is gone.
-template <class Op> Recall<typename Op::Params>* recall() {
-  using Memory = Recall<typename Op::Params>;
+template <class Op> RecallOf<Op>* recall() {
   using Mine = RecallOfThread<Op>;
-  if (Memory* memory = Mine::get()) return memory;
-  auto made = std::make_unique<Memory>(Op::spec());
+  if (RecallOf<Op>* memory = Mine::get()) return memory;
+  auto made = std::make_unique<RecallOf<Op>>();
   return Mine::put(made.get()) ? made.release() : nullptr;
 }
 
