@@ -60,7 +60,7 @@ CudaQueue::~CudaQueue() {
   if (stream_ == nullptr || cuda_is_the_parents()) return;
   device_.use();
   if (scratch_ != nullptr) cudaFreeAsync(scratch_, stream_);
-  hold_up(device_.frees(), nullptr);  // memory that is freed from now on may still be used by what runs here
+  make_wait(device_.frees());  // memory that is freed from now on may still be used by what runs here
   cudaStreamDestroy(stream_);
 }
 
@@ -127,22 +127,30 @@ Status CudaQueue::push(std::function<Status()> work, bool always) {
 
 uint64_t CudaQueue::queue(Task task) {
   tasks_.push_back(std::move(task));
-  unfinished_begins();
+  ++pushed_;
+  count_as_unfinished();
   work_.notify_one();
-  return ++pushed_;
+  return pushed_;
+}
+
+void CudaQueue::count_as_unfinished() {
+  const bool is = has_thread_ && (queued() || closed_.load(std::memory_order_relaxed));
+  if (is == std::exchange(counted_, is)) return;
+  is ? unfinished_begins() : unfinished_ends();
 }
 
 Status CudaQueue::start_thread() {
   try {
     std::thread([self = shared_from_this()]() mutable {
-      self->run_thread();
+      const bool counted = self->run_thread();
       self.reset();  // may be the last that holds the queue, whose end uses CUDA
-      unfinished_ends();
+      if (counted) unfinished_ends();
     }).detach();
   } catch (const std::system_error& e) {
     return {Code::kNoStreamResource, cat("no thread could be started for a stream: ", e.what())};
   }
   has_thread_ = true;
+  count_as_unfinished();
   return {};
 }
 
@@ -158,8 +166,8 @@ void CudaQueue::run_front(Lock& lock) {
     lock.lock();
     ++finished_;
     keep(status);
+    count_as_unfinished();
     done_.notify_all();
-    unfinished_ends();
   };
   try {
     if (!drop) status = guarded(this, task.work);
@@ -171,19 +179,23 @@ void CudaQueue::run_front(Lock& lock) {
   end();
 }
 
-void CudaQueue::run_thread() {
+bool CudaQueue::run_thread() {
   thread_of_a_queue();
   device_.use();
   Lock lock(mutex_);
   try {
     while (true) {
       work_.wait(lock, [&] { return !tasks_.empty() || closed_; });
-      if (tasks_.empty()) return;
+      if (tasks_.empty()) {
+        has_thread_ = false;
+        return std::exchange(counted_, false);
+      }
       run_front(lock);
     }
   } catch (...) {  // a function of the program ended this thread: another goes on
     has_thread_ = false;
     if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
+    count_as_unfinished();
     throw;
   }
 }
@@ -253,23 +265,27 @@ void CudaQueue::stop_on_failure(bool stop) {
 void CudaQueue::close() {
   if (cuda_is_the_parents()) return;
   const Lock lock(mutex_);
-  if (!closed_.exchange(true) && has_thread_) unfinished_begins();  // the thread's own end
+  closed_ = true;
+  count_as_unfinished();  // the thread's own end
   work_.notify_all();
 }
 
+void CudaQueue::make_wait(cudaStream_t stream) {
+  if (submitted_ == seen_done_) return;
+  const Marker marker(device_.index());
+  if (!marker.made()) return;
+  if (cudaEventRecord(marker.event(), stream_) == cudaSuccess) cudaStreamWaitEvent(stream, marker.event(), 0);
+}
+
 void CudaQueue::hold_up(cudaStream_t stream, const std::shared_ptr<void>& keeps_alive) {
-  const auto now = [this, stream, keeps_alive]() -> Status {
-    const Marker marker(device_.index());
-    if (!marker.made()) return {};
-    if (cudaEventRecord(marker.event(), stream_) == cudaSuccess) cudaStreamWaitEvent(stream, marker.event(), 0);
+  const Lock lock(mutex_);
+  if (!queued()) return make_wait(stream);
+  const auto in_turn = [this, stream, keeps_alive]() -> Status {
+    const Lock again(mutex_);
+    make_wait(stream);
     return {};
   };
-  const Lock lock(mutex_);
-  if (queued()) {
-    queue({now, true});
-  } else if (submitted_ != seen_done_) {
-    (void)now();  // it has nothing to fail with
-  }
+  queue({in_turn, true});
 }
 
 }  // namespace descend

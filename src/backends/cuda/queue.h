@@ -65,8 +65,10 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   void keep(const Status& status);        // with the lock
   void tell(const Status& status) const;  // without
   uint64_t queue(Task task);              // with the lock; its number
+  void count_as_unfinished();             // with the lock, when what it depends on has changed
+  void make_wait(cudaStream_t stream);    // with the lock, or alone: for what was handed to CUDA here
   Status start_thread();
-  void run_thread();
+  bool run_thread();  // whether the end of the thread is still counted as unfinished
   void run_front(Lock& lock);
   Status with_operators(Status status);  // the names of those that ran since the last synchronisation
 
@@ -81,6 +83,7 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   uint64_t pushed_ = 0, finished_ = 0;      // tasks
   uint64_t submitted_ = 0, seen_done_ = 0;  // pieces of work handed to CUDA, and how many are known to be done
   bool has_thread_ = false;
+  bool counted_ = false;  // as unfinished
   bool stop_ = false;
   Status failure_;
   std::atomic<bool> closed_{false};

@@ -36,6 +36,7 @@ void at_exit() {
 }  // namespace
 
 void unfinished_begins() {
+  if (cuda_is_the_parents()) return;  // who may have held the lock
   // CUDA is in use by now, so that its own handlers were registered before this one and run after it.
   static const int registered = std::atexit(at_exit);
   (void)registered;
@@ -44,6 +45,7 @@ void unfinished_begins() {
 }
 
 void unfinished_ends() {
+  if (cuda_is_the_parents()) return;
   const std::lock_guard lock(unfinished().mutex);
   --unfinished().count;
   unfinished().less.notify_all();
