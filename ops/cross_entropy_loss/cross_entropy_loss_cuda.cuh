@@ -100,8 +100,9 @@ inline Status sum_labels(const Labels& labels, bool rows, bool classes, const Cu
   Status status;
   double* const numbers = on.scratch->numbers;
   if (rows && !labels.weight && labels.of.rows <= INT32_MAX)
-    status =
-        start(on, count_rows<Labels>, blocks_for(on, labels.of.rows, kThreads, 4), kThreads, 0, labels, on.scratch);
+    // Of no rows one block, too: it writes the 0.
+    status = start(on, count_rows<Labels>, std::max<int64_t>(blocks_for(on, labels.of.rows, kThreads, 4), 1), kThreads,
+                   0, labels, on.scratch);
   else if (rows)
     status = sum<2>(labels.of.rows, CountedRows{labels}, KeepNumbers<2>{numbers + kWeights}, on);
   if (classes && labels.weight && status.ok())

@@ -2,7 +2,8 @@
 // The gradient of the cross entropy on NVIDIA GPUs: one pass over logProb and out.
 //
 // A block has some rows and some of their columns: many short rows or a part of a long one.  First a thread a row
-// computes what its elements are made of, the label's element among it; then all threads go over the elements.
+// computes what its elements are made of, the label's element among it; then all threads go over the elements.  Most
+// short rows take a quicker way: cross_entropy_loss_grad_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_rows_cuda.cuh"
 
