@@ -124,7 +124,7 @@ TEST_F(NLLLossOperators, calls_of_rows_and_of_planes_are_told_apart) {
   const auto f = DataType::kFloat;
   Tensor planes(f, {1, 3, 1, 1}), plane(DataType::kInt64, {1, 1, 1}), rows(f, {2, 3}), targets(DataType::kInt64, {2}),
       weight(f, {3}), one(f, {1}), total(f, {1});
-  for (Tensor* t : {&plane, &targets}) t->fill({0}), t->upload();
+  for (Tensor* t : {&planes, &plane, &rows, &targets, &weight, &one, &total}) t->fill({0}), t->upload();
   ASSERT_EQ(forward(planes, plane, weight, kSum, 0, one, total), 0);
   ASSERT_EQ(forward(rows, targets, weight, kSum, 0, one, total), 0);
   ASSERT_EQ(backward(one, planes, plane, weight, kSum, 0, total, planes), 0);
