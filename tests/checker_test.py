@@ -89,7 +89,8 @@ class Programs(Built):
 
     def test_the_host_at_device_memory_is_seen_in_libraries_and_on_threads(self):
         program = self.build(PROGRAMS / "reach.c")
-        for how, place in (("copy", "main"), ("print", "main"), ("thread", "on_a_thread"), ("freed", "main")):
+        for how, place in (("copy", "main"), ("print", "main"), ("thread", "on_a_thread"), ("stream", "in_a_stream"),
+                           ("freed", "main")):
             with self.subTest(how):
                 report = self.folder / "findings.json"
                 ended = self.descend("--check", "--report", report, "--", program, how)

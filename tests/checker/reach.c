@@ -9,6 +9,8 @@ static void* on_a_thread(void* memory) {
   return NULL;
 }
 
+static void in_a_stream(void* memory) { *(volatile float*)memory = 1; }
+
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   char bytes[sizeof(float) * COUNT] = {0};
@@ -18,6 +20,7 @@ int main(int argc, char** argv) {
   if (strcmp(how, "copy") == 0) memcpy(bytes, memory, sizeof bytes);
   if (strcmp(how, "print") == 0) printf("%s\n", (const char*)memory);
   if (strcmp(how, "thread") == 0 && pthread_create(&thread, NULL, on_a_thread, memory) == 0) pthread_join(thread, NULL);
+  if (strcmp(how, "stream") == 0 && aclrtLaunchHostFunc(NULL, in_a_stream, memory) == 0) aclrtSynchronizeStream(NULL);
   aclrtFree(memory);
   if (strcmp(how, "freed") == 0) *(volatile float*)memory = bytes[0];
   return finish();

@@ -277,10 +277,12 @@ void Queue::close() {
 }
 
 Status Queue::start_thread() {
-  // Signals are for the program's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  // Signals are for the program's threads, but those that a function of the program brings upon itself: of a fault that
+  // is blocked nobody hears.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, own);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   Status status;
   try {
     std::thread([self = self_.lock()] { self->run_thread(); }).detach();
