@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "src/base/exponent.h"
 #include "src/base/text.h"
@@ -14,7 +16,7 @@ namespace descend {
 namespace {
 
 constexpr size_t kMost = 64;
-constexpr size_t kFewExact = 3;  // alternating zeros that are not taken for chance
+constexpr size_t kFew = 3;  // different ones that are not taken for chance
 
 template <class T> int exponent(typename Exponent<T>::Bits bits) {
   return static_cast<int>((bits & Exponent<T>::kOnes) >> std::countr_zero(Exponent<T>::kOnes));
@@ -27,28 +29,52 @@ bool is_ordinary(uint32_t word) { return std::abs(exponent<float>(word) - 127) <
 // or of any magnitude.  Elements of one tensor are seldom as far from each other as these binary orders.
 template <class Half> constexpr int kFar = 20;
 template <> constexpr int kFar<float16> = 5;  // which has but 32
-// So many that are this far are no chance.
-template <class Half> constexpr size_t kFewFar = 1;
-template <> constexpr size_t kFewFar<float16> = 3;
+
+// A number that somebody wrote, such as 0.1: hardly any pair of elements is one, taken for a float.
+bool is_short_decimal(uint32_t word) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", static_cast<double>(std::bit_cast<float>(word)));
+  return std::strtof(text, nullptr) == std::bit_cast<float>(word);
+}
+// So many such are enough.
+template <class Half> constexpr size_t kFewShort = 1;
+template <> constexpr size_t kFewShort<float16> = kFew;
+
+// Words that show something: how many there are, how many different ones, and the first.
+struct Shown {
+  size_t count = 0, first = 0;
+  std::set<uint32_t> different;
+  void add(size_t i, uint32_t what) {
+    if (count++ == 0) first = i;
+    different.insert(what);
+  }
+};
 
 // The number of the first word that shows it; as many as there are where none does.
 template <class Half> size_t first_float(const std::vector<uint32_t>& words) {
-  size_t far = 0, exact = 0, others = 0, first_far = 0, first_exact = 0;
+  Shown written, above, exact;
+  size_t far = 0, others = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     const auto upper = static_cast<uint16_t>(words[i] >> 16), lower = static_cast<uint16_t>(words[i]);
     if (words[i] << 1 == 0) continue;  // 0 in either dtype
-    if (!is_ordinary(words[i]))
+    const int apart = exponent<Half>(lower) - exponent<Half>(upper);
+    if (!is_ordinary(words[i])) {
       ++others;
-    else if (lower == 0)
-      first_exact = exact++ == 0 ? i : first_exact;
-    else if (std::abs(exponent<Half>(upper) - exponent<Half>(lower)) > kFar<Half>)
-      first_far = far++ == 0 ? i : first_far;
-    else
+    } else if (lower == 0) {
+      exact.add(i, upper);
+    } else if (std::abs(apart) > kFar<Half>) {
+      ++far;
+      if (is_short_decimal(words[i])) written.add(i, words[i]);
+      if (apart > 0) above.add(i, lower);  // numbers next to much smaller ones are usual, to many much larger ones not
+    } else {
       ++others;
+    }
   }
-  if (far >= kFewFar<Half> && far > others) return first_far;
-  const bool all_exact = far + others == 0 && exact >= kFewExact && 2 * exact >= words.size();
-  return all_exact ? first_exact : words.size();
+  if (far > others && written.count >= kFewShort<Half>) return written.first;
+  if (far > others && above.different.size() >= kFew) return above.first;
+  // Whole numbers and the like.  Every second element 0 and the others alike, as in rows of two classes, may be either.
+  const bool all_exact = far + others == 0 && exact.different.size() >= kFew && 2 * exact.count >= words.size();
+  return all_exact ? exact.first : words.size();
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ constexpr DataType kHalves[] = {DataType::kFloat16, DataType::kBfloat16};
 TEST(CheckSample, floats_of_any_kind_are_floats) {
   for (const DataType half : kHalves)
     for (const std::vector<float>& values : std::vector<std::vector<float>>{
-             {1, 1, 1}, {0, 1, 2, 3}, {0.5f, -0.25f, 8, 1024}, normal(1000, 1), normal(100000, 2)})
+             {1, 2, 3}, {0, 1, 2, 3}, {0.5f, -0.25f, 8, 1024}, normal(1000, 1), normal(100000, 2)})
       EXPECT_NE(floats_in(values, half), "") << name(half) << " " << values.size();
 }
 
@@ -61,9 +61,18 @@ TEST(CheckSample, what_may_be_either_is_taken_for_elements) {
   std::vector<float> one_hot(300);
   for (size_t row = 0; row < 100; ++row) one_hot[3 * row + row * row % 3] = 1;
   for (const std::vector<float>& values :
-       std::vector<std::vector<float>>{{}, {0, 0, 0, 0}, {0, 1}, {0, 1, 0, 2}, {1, 0, 1, 0, 1, 0}, one_hot}) {
-    EXPECT_EQ(floats_in(rounded<float16>(values), DataType::kFloat16), "");
-    EXPECT_EQ(floats_in(rounded<bfloat16>(values), DataType::kBfloat16), "");
+       std::vector<std::vector<float>>{{},
+                                       {0, 0, 0, 0},
+                                       {0, 1},
+                                       {0, 1, 0, 2},
+                                       {1, 0, 1, 0, 1, 0},
+                                       one_hot,
+                                       {0, 1, 0, 1, 0, 1, 0, 1},  // rows of two classes
+                                       {1e-8f, 1},
+                                       {1e-8f, 1, 2e-8f, 1, 3e-8f, 1, 1, 4e-8f},     // probabilities
+                                       {-1e9f, 1, -1e9f, 2, -1e9f, 3, -1e9f, 4}}) {  // what is masked
+    EXPECT_EQ(floats_in(rounded<float16>(values), DataType::kFloat16), "") << values.size();
+    EXPECT_EQ(floats_in(rounded<bfloat16>(values), DataType::kBfloat16), "") << values.size();
   }
   EXPECT_EQ(floats_in<uint8_t>({1, 2, 3}, DataType::kBfloat16), "");
   EXPECT_EQ(floats_in(normal(1000, 3), DataType::kInt16), "");
