@@ -56,19 +56,42 @@ TEST(ThreadsOfOperators, each_with_its_own_objects_and_stream) {
   });
 }
 
-TEST(ThreadsOfOperators, one_executor_is_run_by_exactly_one) {
-  const OnDevice here;
-  const int64_t n = 4;
-  void* memory;
-  ASSERT_EQ(aclrtMalloc(&memory, 4 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST), 0);
-  ASSERT_EQ(aclrtMemset(memory, 4 * sizeof(float), 0, 4 * sizeof(float)), 0);
-  aclTensor* t = aclCreateTensor(&n, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &n, 1, memory);
-  float number = 1;
-  aclScalar* one = aclCreateScalar(&number, ACL_FLOAT);
-  for (int round = 0; round < 200; ++round) {
+// Four zeros on the device, and phase one of their ELU in place.
+class Zeros {
+ public:
+  Zeros() {
+    EXPECT_EQ(aclrtMalloc(&memory_, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), 0);
+    EXPECT_EQ(aclrtMemset(memory_, kBytes, 0, kBytes), 0);
+    tensor_ = aclCreateTensor(&kCount, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &kCount, 1, memory_);
+    float number = 1;
+    one_ = aclCreateScalar(&number, ACL_FLOAT);
+  }
+  ~Zeros() {
+    EXPECT_EQ(aclDestroyTensor(tensor_), 0);
+    EXPECT_EQ(aclDestroyScalar(one_), 0);
+    EXPECT_EQ(aclrtFree(memory_), 0);
+  }
+  Zeros(const Zeros&) = delete;
+  Zeros& operator=(const Zeros&) = delete;
+  aclnnStatus plan(aclOpExecutor** executor) const {
     uint64_t size;
+    return aclnnInplaceEluGetWorkspaceSize(tensor_, one_, one_, one_, &size, executor);
+  }
+
+ private:
+  static constexpr int64_t kCount = 4;
+  static constexpr size_t kBytes = kCount * sizeof(float);
+  const OnDevice here_;
+  void* memory_ = nullptr;
+  aclTensor* tensor_ = nullptr;
+  aclScalar* one_ = nullptr;
+};
+
+TEST(ThreadsOfOperators, one_executor_is_run_by_exactly_one) {
+  const Zeros zeros;
+  for (int round = 0; round < 200; ++round) {
     aclOpExecutor* executor;
-    ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(t, one, one, one, &size, &executor), 0);
+    ASSERT_EQ(zeros.plan(&executor), 0);
     std::atomic<int> ran{0}, refused{0}, destroyed{0};
     on_threads([&](int thread) {
       const OnDevice too;
@@ -83,24 +106,13 @@ TEST(ThreadsOfOperators, one_executor_is_run_by_exactly_one) {
     ASSERT_EQ(ran + destroyed, 1);
     ASSERT_EQ(ran + refused, kThreads - 1);
   }
-  ASSERT_EQ(aclDestroyTensor(t), 0);
-  ASSERT_EQ(aclDestroyScalar(one), 0);
-  ASSERT_EQ(aclrtFree(memory), 0);
 }
 
 TEST(ThreadsOfOperators, a_repeatable_executor_ends_once_while_others_run_and_look_at_it) {
-  const OnDevice here;
-  const int64_t n = 4;
-  void* memory;
-  ASSERT_EQ(aclrtMalloc(&memory, 4 * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST), 0);
-  ASSERT_EQ(aclrtMemset(memory, 4 * sizeof(float), 0, 4 * sizeof(float)), 0);
-  aclTensor* t = aclCreateTensor(&n, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &n, 1, memory);
-  float number = 1;
-  aclScalar* one = aclCreateScalar(&number, ACL_FLOAT);
+  const Zeros zeros;
   for (int round = 0; round < 100; ++round) {
-    uint64_t size;
     aclOpExecutor* executor;
-    ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(t, one, one, one, &size, &executor), 0);
+    ASSERT_EQ(zeros.plan(&executor), 0);
     ASSERT_EQ(aclSetAclOpExecutorRepeatable(executor), 0);
     std::atomic<int> destroyed{0};
     on_threads([&](int thread) {
@@ -115,9 +127,8 @@ TEST(ThreadsOfOperators, a_repeatable_executor_ends_once_while_others_run_and_lo
           destroyed += aclDestroyAclOpExecutor(executor) == 0;
         ASSERT_TRUE(status == 0 || status == 161002 || status == 561000) << status;
         // Another call takes a plan that was given back: none that anybody still uses.
-        uint64_t other_size;
         aclOpExecutor* other;
-        ASSERT_EQ(aclnnInplaceEluGetWorkspaceSize(t, one, one, one, &other_size, &other), 0);
+        ASSERT_EQ(zeros.plan(&other), 0);
         ASSERT_NE(other, executor);
         ASSERT_EQ(aclnnInplaceElu(nullptr, 0, other, nullptr), 0);
       }
@@ -125,9 +136,6 @@ TEST(ThreadsOfOperators, a_repeatable_executor_ends_once_while_others_run_and_lo
     ASSERT_EQ(destroyed, 1);
     ASSERT_EQ(aclDestroyAclOpExecutor(executor), 561000);
   }
-  ASSERT_EQ(aclDestroyTensor(t), 0);
-  ASSERT_EQ(aclDestroyScalar(one), 0);
-  ASSERT_EQ(aclrtFree(memory), 0);
 }
 
 TEST(ThreadsOfOperators, one_stream_is_shared_in_some_order) {
