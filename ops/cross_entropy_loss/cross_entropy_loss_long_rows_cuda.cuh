@@ -56,12 +56,18 @@ template <class Element, bool cached> struct PartOfRow {
     if (in_vectors) {
       Vector<Element> at_place;
       for (Element& each : at_place.at) each = narrow<Element>(most);
+      const auto in_cache = [&](Index c) { return reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)); };
+      const auto in_memory = [&](Index c) { return reinterpret_cast<const Vector<Element>*>(from + c); };
+      constexpr int kStep = kLongThreads * kPiece;
+      const Index begin = static_cast<int>(threadIdx.x) * kPiece;
+      if constexpr (cached) {  // all are asked for at once: registers would hold a few only
 #pragma unroll 4
-      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
-        const auto piece = *reinterpret_cast<const Vector<Element>*>(from + c);
-        if (cached) *reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)) = piece;
-        keep_larger(at_place.at, piece.at);
+        for (Index c = begin; c < columns; c += kStep) begin_copy(in_cache(c), in_memory(c));
+        wait_for_copies();
       }
+#pragma unroll 4
+      for (Index c = begin; c < columns; c += kStep)
+        keep_larger(at_place.at, (cached ? in_cache(c) : in_memory(c))->at);
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
