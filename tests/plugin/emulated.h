@@ -59,6 +59,11 @@ template <class T> T __shfl_sync(unsigned mask, T value, int source) {
 template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits) {
   return descend::emulated::exchange(mask, value, descend::emulated::lane() ^ static_cast<unsigned>(bits));
 }
+inline bool __any_sync(unsigned mask, int vote) {
+  int any = vote != 0;
+  for (int bits = 16; bits > 0; bits /= 2) any |= __shfl_xor_sync(mask, any, bits);
+  return any != 0;
+}
 template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by) {
   const unsigned lane = descend::emulated::lane();
   return descend::emulated::exchange(mask, value, lane + by < 32 ? lane + by : lane);
