@@ -17,8 +17,6 @@ DELIBERATE = [
     ("DSC-10[145]", "aclrt(Mem|Free|GetOverflow).*", r"Runtime\w+\..*", "what is no range of memory is refused"),
     ("DSC-102", "aclrtMem.*", "RuntimeMemory.device_memory_is_aligned_and_padded", "touches the padding"),
     ("DSC-106", "aclnn.*", r".*(overlap|first|in_the_place_of_|workspace_that_is_missing).*", "outputs over inputs"),
-    ("DSC-107", "aclrtMemcpy", r"(Executor|\w+Operators)\..*", "read back more than a result, to see what else changed"),
-    ("DSC-107", "aclnn.*", r"\w+Operators\..*(_fail|of_no_elements_.*)", "of a call that passes only its status counts"),
     ("DSC-108", "aclrtFree(Host)?", r"(Executor|ThreadsOfOperators)\..*|RuntimeMemory.memory_freed_while_.*",
      "memory that is freed early is given back late"),
     ("DSC-111", "aclrtMemcpy.*", "RuntimeCopy.bytes_arrive_whatever_the_kind_says", "every kind with every address"),

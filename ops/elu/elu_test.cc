@@ -179,6 +179,7 @@ TEST_F(EluOperators, in_place_gives_the_bits_of_out_of_place) {
       Tensor self(t, {31, 33}, layout), out(t, {31, 33}, layout);
       self.fill(inputs(t, kNumbers[2], 4));
       self.upload();
+      out.upload();
       const Scalar alpha(0.3), scale(0.7), inputScale(1.1);
       ASSERT_EQ(call(aclnnEluGetWorkspaceSize, aclnnElu, nullptr, self.on_device(), alpha, scale, inputScale,
                      out.on_device()),

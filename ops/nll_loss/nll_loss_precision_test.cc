@@ -99,8 +99,7 @@ TEST_F(NLLLossOperators, of_nothing_counted_the_mean_is_nan_and_the_sums_are_0) 
     }
     Tensor losses(DataType::kFloat, positions), gradient(DataType::kFloat, n.self), one(DataType::kFloat, {1});
     one.fill({kInfinity});
-    one.upload();
-    total.upload();
+    for (Tensor* t : {&one, &total, &losses, &gradient}) t->upload();
     ASSERT_EQ(forward(self, target, weight, kNone, 1, losses, total), 0) << recent_error();
     ASSERT_EQ(backward(one, self, target, weight, kMean, 1, total, gradient), 0) << recent_error();
     for (Tensor* t : {&losses, &gradient}) {

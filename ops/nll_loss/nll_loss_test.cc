@@ -156,6 +156,7 @@ TEST_F(NLLLossOperators, shapes_that_do_not_belong_together_fail) {
       no_class(f, {0}), targets(DataType::kInt64, {2}), target(DataType::kInt64, {}),
       target_of_one(DataType::kInt64, {1}), targets_32(DataType::kInt32, {1, 2});
   for (Tensor* t : {&plane, &targets, &target, &target_of_one}) t->fill({0}), t->upload();
+  for (Tensor* t : {&one, &one_of_two, &one_of_three, &two, &scalar, &w3, &w1, &planes, &rows, &row}) t->upload();
   // none: target's shape; otherwise one element in at most one dimension
   EXPECT_EQ(backward(one_of_three, planes, plane, w3, kNone, 0, one, planes), 0);
   EXPECT_EQ(backward(one, planes, plane, w3, kNone, 0, one, planes), 161002);
@@ -191,7 +192,7 @@ TEST_F(NLLLossOperators, shapes_that_do_not_belong_together_fail) {
   // weights of rows have one dimension, those of planes have any
   Tensor w13(f, {1, 3}), lone(f, {2, 1, 1, 1}), lone_targets(DataType::kInt64, {2, 1, 1});
   lone_targets.fill({0});
-  lone_targets.upload();
+  for (Tensor* t : {&w13, &lone, &lone_targets}) t->upload();
   EXPECT_EQ(backward(one, rows, targets, w13, kSum, 0, one, rows), 161002);
   EXPECT_EQ(backward(one, rows, targets, w1, kSum, 0, one, rows), 161002);
   EXPECT_EQ(backward(one, planes, plane, w13, kSum, 0, one, planes), 0);

@@ -141,6 +141,7 @@ TEST_F(SmoothL1LossOperators, of_no_elements_the_mean_is_nan_and_the_sum_is_0) {
       for (int64_t reduction : {1, 2}) {
         uint64_t workspace = 1;
         out.fill({7});
+        target.upload();
         out.upload();
         ASSERT_EQ(forward(self, target, reduction, 1, out, &workspace), 0) << recent_error();
         EXPECT_EQ(workspace, 0u);

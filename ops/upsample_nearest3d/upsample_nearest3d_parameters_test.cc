@@ -91,7 +91,9 @@ TEST_F(UpsampleNearest3dOperators, sizes_that_are_no_sizes_or_not_the_tensors_fa
 
 TEST_F(UpsampleNearest3dOperators, tensors_that_do_not_belong_together_fail) {
   const Sizes in{2, 3, 2, 2, 2}, out{4, 4, 4};
-  const Volume self(DataType::kFloat, in), last(DataType::kFloat, in, ACL_FORMAT_NDHWC);
+  Volume self(DataType::kFloat, in), last(DataType::kFloat, in, ACL_FORMAT_NDHWC);
+  self.upload();
+  last.upload();
   const Volume good(DataType::kFloat, {2, 3, 4, 4, 4}), other_last(DataType::kFloat, {2, 3, 4, 4, 4}, ACL_FORMAT_NDHWC);
   EXPECT_EQ(forward(self, out, kBySizes, good), 0) << recent_error();
   EXPECT_EQ(forward(last, out, kBySizes, other_last), 0) << recent_error();

@@ -25,6 +25,7 @@ class Tensor {
     // Elements before and behind the storage, to see what is written outside.
     host_.assign((static_cast<size_t>(view_.storage) + 2 * kMargin) * item(), kPoison);
     must(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+    for (const size_t at : {size_t{0}, host_.size() - kMargin * item()}) copy_to_device(at, kMargin * item());
     on_device_ = make(device_);
     on_host_ = make(host_.data());
   }
@@ -72,9 +73,7 @@ class Tensor {
   void fill(const std::vector<double>& values, size_t start = 0) {
     for (int64_t i = 0; i < size(); ++i) set(i, values[(start + static_cast<size_t>(i)) % values.size()]);
   }
-  void upload() {
-    must(aclrtMemcpy(device_, host_.size(), host_.data(), host_.size(), ACL_MEMCPY_HOST_TO_DEVICE), "aclrtMemcpy");
-  }
+  void upload() { copy_to_device(0, host_.size()); }
   void download() {
     must(aclrtMemcpy(host_.data(), host_.size(), device_, host_.size(), ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
   }
@@ -98,6 +97,10 @@ class Tensor {
   aclTensor* make(void* data) const {
     return aclCreateTensor(shape_.data(), shape_.size(), static_cast<aclDataType>(dtype_), view_.strides.data(),
                            view_.offset + static_cast<int64_t>(kMargin), format_, shape_.data(), shape_.size(), data);
+  }
+  void copy_to_device(size_t at, size_t bytes) {
+    must(aclrtMemcpy(static_cast<char*>(device_) + at, bytes, host_.data() + at, bytes, ACL_MEMCPY_HOST_TO_DEVICE),
+         "aclrtMemcpy");
   }
   size_t part_size() const { return size_of(part_type()); }
   const char* at(int64_t i) const {
