@@ -2,6 +2,9 @@
 // Which devices a process sees, and which plug-ins it takes.
 #include "src/device/backends.h"
 
+#include <unistd.h>
+
+#include <cstdlib>
 #include <fstream>
 #include <string>
 
@@ -112,11 +115,13 @@ TEST(BackendChoice, a_library_that_is_no_plug_in_is_refused) {
 }
 
 TEST(BackendChoice, a_file_that_is_no_library_is_refused) {
-  const std::string folder = testing::TempDir();
-  const std::string file = folder + "/libdescend_broken.so";
+  char folder[] = "/tmp/descend_test_XXXXXX";  // nobody else's: the suite may run beside itself
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string file = std::string(folder) + "/libdescend_broken.so";
   std::ofstream(file) << "not a library";
-  EXPECT_TRUE(says(devices("broken", nullptr, folder.c_str()), {"libdescend_broken.so cannot be loaded"}));
+  EXPECT_TRUE(says(devices("broken", nullptr, folder), {"libdescend_broken.so cannot be loaded"}));
   std::remove(file.c_str());
+  rmdir(folder);
 }
 
 TEST(BackendChoice, without_being_asked_a_missing_plug_in_is_no_failure) {

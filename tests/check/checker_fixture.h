@@ -2,6 +2,7 @@
 // A checker of a test's own, which is told what a program does.
 #pragma once
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -18,7 +19,8 @@ namespace descend::test {
 class CheckChecker : public testing::Test {
  protected:
   explicit CheckChecker(Device& device)
-      : file_(testing::TempDir() + "findings_" + std::to_string(reinterpret_cast<uintptr_t>(this))),
+      : file_(testing::TempDir() + "findings_" + std::to_string(getpid()) + "_" +
+              std::to_string(reinterpret_cast<uintptr_t>(this))),
         device_(device),
         reporter_("", file_),
         checker_(reporter_) {}
