@@ -41,6 +41,7 @@ class Cut {
     // Along what lies closer together: neighbours in memory are positions, not classes.
     const bool by_class = last >= 0 && (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <=
                                                              detail::magnitude(a.class_stride));
+    in_order_ = !by_class;
     row_ = by_class ? a.points.extent[last] : points_;
     below_ = points_ / row_;
     if (by_class && last > 0 && detail::crossing_dimension(a.points, 1) == last - 1) {
@@ -57,12 +58,21 @@ class Cut {
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
   int64_t grain() const {  // as many rows as belong together, or more
-    const int64_t least = together_ > 1 ? together_ * blocks_ : 1;
+    const int64_t least = together_ > 1 ? together_ * blocks_ : in_order_ ? lookups_together() : 1;
     return std::max<int64_t>(1, kChunk / (tile_ * block_) / least) * least;
   }
   // Whether a unit is all classes of a tile, and the tile's targets are best read in their place.
   bool has_whole_tiles() const { return blocks_ == 1 && together_ == 1; }
   int64_t tile_of(int64_t unit) const { return unit / blocks_; }
+  // The positions of a unit and of those up to `end` that may be looked up with them: one after the other, at most
+  // kTile.
+  Tile tiles_until(int64_t unit, int64_t end) const {
+    Tile all = tile(tile_of(unit));
+    if (!in_order_) return all;
+    const Tile last = tile(tile_of(end - 1));
+    all.positions = std::min(kTile, last.first + last.positions - all.first);
+    return all;
+  }
   Tile tile(int64_t number) const {
     const int64_t plane = number / (below_ * tiles_per_row_), in_plane = number % (below_ * tiles_per_row_);
     const int64_t row = in_plane / (together_ * tiles_per_row_) * together_, in_rows = in_plane - row * tiles_per_row_;
@@ -77,6 +87,12 @@ class Cut {
   int64_t end_class(int64_t unit) const { return std::min(classes_, first_class(unit) + block_); }
 
  private:
+  // Units of few positions that a thread takes at a time, if there are enough of them for many threads.
+  int64_t lookups_together() const {
+    return std::clamp<int64_t>(units() / kStretches, 1, std::max<int64_t>(1, kTile / tile_));
+  }
+
+  bool in_order_;  // tiles are positions one after the other
   int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
   int64_t below_, together_ = 1;  // rows of a plane, and those of them that share the lines of their targets
 };
