@@ -16,6 +16,7 @@
 #include "ops/nll_loss/nll_loss_kernels.h"
 #include "src/loops/boxes.h"
 #include "src/loops/move.h"
+#include "src/loops/parallel.h"
 #include "src/loops/runs.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -25,7 +26,7 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kBlock = 256 * kTile;     // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;     // classes a block has at least
 inline constexpr int64_t kStretch = 1024 * kTile;  // elements of rows written together at most
-inline constexpr int64_t kStretches = 64;          // if there are that many: threads share them
+inline constexpr int64_t kStretches = 32;          // there are at least, or one a thread: so few are dealt out once
 
 // Positions that are looked up together, at most kTile.
 struct Tile {
@@ -49,7 +50,8 @@ class Cut {
       together_ = std::min(below_, kCacheLine / static_cast<int64_t>(size_of(a.points.dtype[1])));
     }
     // Rows: the longer a stretch of zeros, the faster it is written.
-    const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
+    stretches_ = std::max<int64_t>(kStretches, parallel_width());
+    const int64_t stretch = std::clamp(points_ * classes_ / stretches_, kChunk, kStretch);
     tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
     block_ = std::min(classes_, by_class ? std::max(kBlock / tile_, kFewestClasses) : stretch);
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
@@ -89,11 +91,11 @@ class Cut {
  private:
   // Units of few positions that a thread takes at a time, if there are enough of them for many threads.
   int64_t lookups_together() const {
-    return std::clamp<int64_t>(units() / kStretches, 1, std::max<int64_t>(1, kTile / tile_));
+    return std::clamp<int64_t>(units() / (2 * stretches_), 1, std::max<int64_t>(1, kTile / tile_));
   }
 
   bool in_order_;  // tiles are positions one after the other
-  int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
+  int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_, stretches_;
   int64_t below_, together_ = 1;  // rows of a plane, and those of them that share the lines of their targets
 };
 
