@@ -152,8 +152,8 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
     found.end = positions.first + positions.positions;
   };
   Found<Bits> all;
-  if (const Tile first = cut.tiles_until(0, cut.units()); first.positions == a.points.points() && first.rows == 1)
-    find(first, nullptr, all);
+  const Tile first = cut.tiles_until(0, cut.units());
+  if (far && first.positions == a.points.points() && first.rows == 1) find(first, nullptr, all);
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
     Found<Bits> own;
     CrossingTargets crossing(a.points, data[1], cut.row());
