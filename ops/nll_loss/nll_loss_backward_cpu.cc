@@ -125,6 +125,17 @@ void write_tile(const NLLLossBackwardArgs& a, void* const* data, const Tile& til
   });
 }
 
+// The classes and gradients of positions [first, end).
+//
+// Looking them up waits for memory, the targets' and then the weights', and waits long while zeros are on their way
+// there: so many at a time as there is room for, before the zeros of the first.
+template <class Bits> struct Found {
+  int64_t first = 0, end = 0;
+  int64_t index[kTile];
+  HWY_ALIGN Bits value[kTile];
+  bool has(const Tile& tile) const { return first <= tile.first && tile.first + tile.positions <= end; }
+};
+
 // Bits are an element of out as what it is in size.
 template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* const* data) {
   const Gradients gradients(a, data);
@@ -135,19 +146,25 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
     return parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) write_tile(a, data, cut.tile(cut.tile_of(unit)), table);
     });
+  const auto find = [&](const Tile& positions, const void* targets, Found<Bits>& found) {
+    gradients.load(positions, targets, found.index, found.value);
+    found.first = positions.first;
+    found.end = positions.first + positions.positions;
+  };
+  Found<Bits> all;
+  const Tile first = cut.tiles_until(0, cut.units());
+  if (far && first.positions == a.points.points() && first.rows == 1) find(first, nullptr, all);
   parallel_for(cut.units(), cut.grain(), [&](int64_t begin, int64_t end) {
-    int64_t index[kTile];
-    HWY_ALIGN Bits value[kTile];
+    Found<Bits> own;
     CrossingTargets crossing(a.points, data[1], cut.row());
-    int64_t number = -1;
-    Tile tile{};
     for (int64_t unit = begin; unit < end; ++unit) {
-      if (cut.tile_of(unit) != number) {
-        number = cut.tile_of(unit);
-        tile = cut.tile(number);
-        gradients.load(tile, crossing.of(tile), index, value);
+      const Tile tile = cut.tile(cut.tile_of(unit));
+      const Found<Bits>& found = all.has(tile) ? all : own;
+      if (!found.has(tile)) {
+        const Tile positions = cut.tiles_until(unit, end);
+        find(positions, crossing.of(positions), own);
       }
-      int64_t done = 0;
+      int64_t at = tile.first - found.first;
       for_each_run(a.points, 0, tile.first, tile.positions, [&](int64_t element, int64_t step, int64_t count) {
         const Block<Bits> block{static_cast<Bits*>(data[0]) + element,
                                 count,
@@ -155,8 +172,8 @@ template <class Bits> void write_gradients(const NLLLossBackwardArgs& a, void* c
                                 cut.first_class(unit),
                                 cut.end_class(unit),
                                 a.class_stride};
-        write_block(block, index + done, value + done, far);
-        done += count;
+        write_block(block, found.index + at, found.value + at, far);
+        at += count;
       });
     }
   });
