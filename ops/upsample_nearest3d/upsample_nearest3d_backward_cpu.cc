@@ -27,7 +27,8 @@ template <class T, class Element> class Gradient {
       : a_(a),
         to_(static_cast<Element*>(data[0])),
         from_(static_cast<const Element*>(data[1])),
-        neighbours_(neighbours(a)) {}
+        neighbours_(neighbours(a, kWidth)),
+        rows_(neighbours(a, kHeight)) {}
 
   void operator()() const {
     const bool along_channels = a_.output.stride[kChannel] == 1 && upsample_channels_inside(a_.output);
@@ -63,13 +64,13 @@ template <class T, class Element> class Gradient {
     int64_t count;   // that the row has, from the first one on
   };
 
-  // How many neighbours each element of a row sums: 1, 2 or 4 where it is the same number for all, otherwise 0.
-  static int neighbours(const UpsampleNearest3dArgs& a) {
-    const float factor = a.factor[kWidth];
+  // How many neighbours on an axis each element sums: 1, 2 or 4 where it is the same number for all, otherwise 0.
+  static int neighbours(const UpsampleNearest3dArgs& a, int axis) {
+    const float factor = a.factor[axis];
     if (factor != 1 && factor != 2 && factor != 4) return 0;
     // Up to here float counts exactly.
-    const int64_t width = a.input.size[kWidth], step = static_cast<int64_t>(factor);
-    return width <= (1 << 22) && width * step <= a.output.size[kWidth] ? static_cast<int>(step) : 0;
+    const int64_t size = a.input.size[axis], step = static_cast<int64_t>(factor);
+    return size <= (1 << 22) && size * step <= a.output.size[axis] ? static_cast<int>(step) : 0;
   }
 
   int64_t first_owned(int axis, int64_t i) const {
@@ -100,12 +101,18 @@ template <class T, class Element> class Gradient {
     const Owned depth = owned(kDepth, block.first[kDepth]);
     const bool direct = a_.input.stride[kChannel] == 1;
     Element* const raw = buffers.sums.raw;
+    const int64_t apart = direct ? a_.input.stride[kWidth] : block.channels;
     for_each_row(block, [&](const UpsampleBlock& b, const Owned& height) {
       Element* const to = target(b);
-      for (int64_t w = 0; w < b.width; ++w) {
-        const Owned width = owned(kWidth, b.first[kWidth] + w);
-        sum_channels<T>(source(b, depth, height, width.first), depth, height, width, b.channels,
-                        direct ? to + w * a_.input.stride[kWidth] : raw + w * b.channels);
+      Element* const sums = direct ? to : raw;
+      const auto sum = [&](const Owned& width, const Repeated& places, Element* at) {
+        sum_channels<T>(source(b, depth, height, width.first), depth, height, width, places, b.channels, at);
+      };
+      if (neighbours_ != 0) {
+        const Owned width{b.first[kWidth] * neighbours_, neighbours_, a_.output.stride[kWidth]};
+        sum(width, {b.width, neighbours_ * width.stride, apart}, sums);
+      } else {
+        for (int64_t w = 0; w < b.width; ++w) sum(owned(kWidth, b.first[kWidth] + w), {1, 0, 0}, sums + w * apart);
       }
       if (direct) return;
       const int64_t extent[] = {b.width, b.channels}, stride[] = {a_.input.stride[kWidth], a_.input.stride[kChannel]};
@@ -113,10 +120,19 @@ template <class T, class Element> class Gradient {
     });
   }
 
+  // Where each row has as many of gradOut's, the next one is as far away as the last: nothing has to be found.
+  void sum_even_rows(const UpsampleBlock& b) const {
+    const Owned depth = owned(kDepth, b.first[kDepth]);
+    const Owned height{b.first[kHeight] * rows_, rows_, a_.output.stride[kHeight]};
+    sum_neighbours_of(source(b, depth, height, b.first[kWidth] * neighbours_), depth, height,
+                      {b.height, rows_ * height.stride, a_.input.stride[kHeight]}, b.width, target(b));
+  }
+
   // Rows of gradOut whose elements are no neighbours in memory are copied first, as many as there is room for at a
   // time.
   void sum_rows(const UpsampleBlock& block, Buffers& buffers) const {
     const int64_t stride = a_.output.stride[kWidth], size = a_.output.size[kWidth];
+    if (stride == 1 && a_.input.stride[kWidth] == 1 && neighbours_ != 0 && rows_ != 0) return sum_even_rows(block);
     const int64_t left = std::min(first_owned(kWidth, block.first[kWidth]), size - 1);  // nothing may begin behind it
     const Owned depth = owned(kDepth, block.first[kDepth]);
     const int64_t width = stride == 1 ? 0 : first_owned(kWidth, block.first[kWidth] + block.width) - left;
@@ -145,16 +161,21 @@ template <class T, class Element> class Gradient {
     const int64_t stride = a_.input.stride[kWidth];
     Element* const to = target(b);
     Element* const sums = stride == 1 ? to : buffers.raw;
-    const int step = terms.stride == 1 ? neighbours_ : 0;
-    if (step == 0)
-      sum_uneven_row(b, terms, sums, buffers);
-    else if (step == 1)
-      sum_neighbours<T, 1>(terms.from, terms.depth, terms.height, b.width, sums);
-    else if (step == 2)
-      sum_neighbours<T, 2>(terms.from, terms.depth, terms.height, b.width, sums);
+    if (terms.stride == 1 && neighbours_ != 0)
+      sum_neighbours_of(terms.from, terms.depth, terms.height, {1, 0, 0}, b.width, sums);
     else
-      sum_neighbours<T, 4>(terms.from, terms.depth, terms.height, b.width, sums);
+      sum_uneven_row(b, terms, sums, buffers);
     if (stride != 1) scatter(axes_of(1, &b.width, &stride), sizeof(Element), buffers.raw, to);
+  }
+
+  void sum_neighbours_of(const Element* from, const Owned& depth, const Owned& height, const Repeated& rows,
+                         int64_t width, Element* to) const {
+    if (neighbours_ == 1)
+      sum_neighbours<T, 1>(from, depth, height, rows, width, to);
+    else if (neighbours_ == 2)
+      sum_neighbours<T, 2>(from, depth, height, rows, width, to);
+    else
+      sum_neighbours<T, 4>(from, depth, height, rows, width, to);
   }
 
   // Boxes of any width.
@@ -199,7 +220,8 @@ template <class T, class Element> class Gradient {
   const UpsampleNearest3dArgs& a_;
   Element* to_;
   const Element* from_;
-  const int neighbours_;
+  const int neighbours_;  // of an element, along the width
+  const int rows_;        // of a row, along the height
 };
 
 }  // namespace

@@ -24,6 +24,11 @@ struct Owned {
   int64_t first, count, stride;
 };
 
+// Sums of the same kind, and how far the next ones are from the last in gradOut and in what is written.
+struct Repeated {
+  int64_t count, from, to;
+};
+
 // The sum so far of each lane, and of the k neighbours from lane * k on.
 template <int k, class D, class Element>
 HWY_INLINE hn::Vec<D> add_neighbours(D d, hn::Vec<D> sum, const Element* from) {
@@ -91,7 +96,7 @@ HWY_INLINE int64_t sum_neighbour_vectors(D d, const Element* from, Owned depth, 
   return i;
 }
 template <class T, int k, class Element>
-HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height, int64_t n, Element* to) {
+HWY_INLINE void sum_neighbours(const Element* from, const Owned& depth, const Owned& height, int64_t n, Element* to) {
   const hn::ScalableTag<T> d;
   int64_t i = sum_neighbour_vectors<k, 4>(d, from, depth, height, 0, n, to);
   i = sum_neighbour_vectors<k, 2>(d, from, depth, height, i, n, to);
@@ -110,6 +115,13 @@ HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height,
   }
 }
 
+template <class T, int k, class Element>
+HWY_NOINLINE void sum_neighbours(const Element* from, Owned depth, Owned height, Repeated rows, int64_t n,
+                                 Element* to) {
+  for (; rows.count > 0; --rows.count, from += rows.from, to += rows.to)
+    sum_neighbours<T, k>(from, depth, height, n, to);
+}
+
 // Elements to[i, n), as far as they fill vectors of D, of channels that lie next to each other in gradOut.
 template <class D, class Element>
 HWY_INLINE int64_t sum_channel_vectors(D d, const Element* from, Owned depth, Owned height, Owned width, int64_t i,
@@ -126,7 +138,8 @@ HWY_INLINE int64_t sum_channel_vectors(D d, const Element* from, Owned depth, Ow
   return i;
 }
 template <class T, class Element>
-HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, Owned width, int64_t n, Element* to) {
+HWY_INLINE void sum_channels(const Element* from, const Owned& depth, const Owned& height, const Owned& width,
+                             int64_t n, Element* to) {
   const hn::ScalableTag<T> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
@@ -154,6 +167,12 @@ HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, O
           sum += widen<T>(from[z * depth.stride + y * height.stride + x * width.stride + i]);
     to[i] = narrow<Element>(sum);
   }
+}
+template <class T, class Element>
+HWY_NOINLINE void sum_channels(const Element* from, Owned depth, Owned height, Owned width, Repeated places, int64_t n,
+                               Element* to) {
+  for (; places.count > 0; --places.count, from += places.from, to += places.to)
+    sum_channels<T>(from, depth, height, width, n, to);
 }
 
 }  // namespace HWY_NAMESPACE
