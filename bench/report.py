@@ -74,8 +74,8 @@ def introduction(results):
         f"cache {report['cache_bytes'] >> 20} MiB, copying {report['copy_gbs']:.0f} GB/s. The numbers are in [cpu.json](cpu.json); "
         f"[the benchmarks](README.md) says how they are made.\n\n"
         f"{torch} {onednn} The limit is one pass over as many bytes as the call must read and write, by as many threads. All are "
-        f"timed in turn, several times over; medians count. Ours are queued on a stream, which is waited for after 64 MiB or 256 calls; the "
-        f"others return when they are done. A program that waits for each call has 9 to 20 µs more of ours, so that small ones may be slower then."
+        f"timed in turn, several times over; medians count. Ours are queued on a stream, which is waited for after 256 MiB or 256 calls; the "
+        f"others return when they are done. A program that waits for each call has 9 to 33 µs more of ours, so that those of less than a millisecond may be slower then."
         f" Ratios above 1 say that we are faster; from {NOISE} on they count as "
         f"no slower, since two runs differ by as much; so does the gain of threads from {NOISE} of what is asked for on.")
 
