@@ -81,13 +81,13 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
 
 template <class Element>
 __global__ void __launch_bounds__(kThreads, 3)
-    write_rows(const __grid_constant__ Gradient<Element> g, Divisor per_row) {
+    write_rows(const __grid_constant__ Gradient<Element> g, Divisor per_row, int rows_of_warp) {
   using Piece = Vector<Element>;
   constexpr int V = Piece::kCount;
   const int lane = static_cast<int>(threadIdx.x % kLanes), of_row = static_cast<int>(g.a.labels.classes / V);
-  const int64_t first = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes * g.rows_per_block;
+  const int64_t first = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes * rows_of_warp;
   const int64_t left = g.a.labels.rows - first;
-  const int rows = static_cast<int>(left < 0 ? 0 : left < g.rows_per_block ? left : g.rows_per_block);
+  const int rows = static_cast<int>(left < 0 ? 0 : left < rows_of_warp ? left : rows_of_warp);
   const int pieces = rows * of_row;
   const Piece* const from = reinterpret_cast<const Piece*>(g.log_prob) + first * of_row;
   Piece* const to = reinterpret_cast<Piece*>(g.out) + first * of_row;
@@ -110,7 +110,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   const PlainRow own = plain_row(g, first + lane, target, 1 / total);
   const int64_t label = (first + lane) * g.a.labels.classes + own.label;
   Element at_label;
-  if (own.label >= 0) at_label = g.log_prob[label];  // before anything is written: out may be in its place
+  if (own.label >= 0) at_label = g.log_prob[label];
+  __syncwarp();  // before anything is written: out may be in the place of logProb
   if (__any_sync(~0u, total == 0 || (own.label >= 0 && own.scale_f == 0))) {
     write_careful_rows(own, per_row, pieces, total == 0, from, to);
     if (total == 0) return;
@@ -136,11 +137,12 @@ __global__ void __launch_bounds__(kThreads, 3)
   if (own.label >= 0) g.out[label] = at_label;
 }
 
-template <class Element> Status write_plain_rows(Gradient<Element> g, const CudaLaunch& on) {
+template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
   const int64_t of_row = g.a.labels.classes / Vector<Element>::kCount;
-  g.rows_per_block = static_cast<int>(std::min<int64_t>(kPieces<Element> * kLanes / of_row, kLanes));
-  const int64_t warps = ceil_divide(g.a.labels.rows, g.rows_per_block);
-  return start(on, write_rows<Element>, ceil_divide(warps * kLanes, kThreads), kThreads, 0, g, Divisor(of_row));
+  const int64_t rows_of_warp = std::min<int64_t>(kPieces<Element> * kLanes / of_row, kLanes);
+  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp);
+  return start(on, write_rows<Element>, ceil_divide(warps * kLanes, kThreads), kThreads, 0, g, Divisor(of_row),
+               static_cast<int>(rows_of_warp));
 }
 
 }  // namespace

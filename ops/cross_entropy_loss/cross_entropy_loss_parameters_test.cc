@@ -6,37 +6,46 @@ namespace descend::test::cross_entropy_loss {
 namespace {
 
 TEST_F(CrossEntropyLossOperators, ignored_rows_are_0_and_their_values_do_not_matter) {
-  for (Layout layout : output_layouts())
-    for (const char* reduction : kReductions) {
-      Gradient g({.rows = 40, .classes = 21, .reduction = reduction, .smoothing = 0.1, .from = layout, .to = layout});
-      std::vector<bool> counts(40);
-      for (int64_t i = 0; i < 40; ++i) {
-        counts[static_cast<size_t>(i)] = i % 3 == 0;
-        const std::vector<int64_t> labels{i % 21, kIgnored, i % 2 ? 21 : kSmallest};
-        g.target.set_integer(i, labels[static_cast<size_t>(i % 3)]);
-        for (int64_t j = 0; i % 3 != 0 && j < 21; ++j) g.logProb.set(i * 21 + j, j % 2 ? kNan : kInfinity);
-      }
-      g.upload();
-      ASSERT_EQ(g.run(), 0);
-      g.out.download();
-      for (int64_t i = 0; i < g.out.size(); ++i) {
-        if (counts[static_cast<size_t>(i / 21)])
-          ASSERT_TRUE(std::isfinite(g.out.get(i)) && g.out.get(i) != 0) << g.c.words() << i;
-        else
-          ASSERT_TRUE(g.out.get(i) == 0 && !std::signbit(g.out.get(i))) << g.c.words() << i;
-      }
+  std::vector<Case> cases;
+  for (const char* reduction : kReductions) {
+    for (Layout layout : output_layouts())
+      cases.push_back(
+          {.rows = 40, .classes = 21, .reduction = reduction, .smoothing = 0.1, .from = layout, .to = layout});
+    cases.push_back({.rows = 40, .classes = 128, .reduction = reduction});
+  }
+  for (const Case& c : cases) {
+    Gradient g(c);
+    const int64_t classes = c.classes;
+    std::vector<bool> counts(40);
+    for (int64_t i = 0; i < 40; ++i) {
+      counts[static_cast<size_t>(i)] = i % 3 == 0;
+      const std::vector<int64_t> labels{i % classes, kIgnored, i % 2 ? classes : kSmallest};
+      g.target.set_integer(i, labels[static_cast<size_t>(i % 3)]);
+      for (int64_t j = 0; i % 3 != 0 && j < classes; ++j) g.logProb.set(i * classes + j, j % 2 ? kNan : kInfinity);
     }
+    g.upload();
+    ASSERT_EQ(g.run(), 0);
+    g.out.download();
+    for (int64_t i = 0; i < g.out.size(); ++i) {
+      if (counts[static_cast<size_t>(i / classes)])
+        ASSERT_TRUE(std::isfinite(g.out.get(i)) && g.out.get(i) != 0) << g.c.words() << i;
+      else
+        ASSERT_TRUE(g.out.get(i) == 0 && !std::signbit(g.out.get(i))) << g.c.words() << i;
+    }
+  }
 }
 
 TEST_F(CrossEntropyLossOperators, of_nothing_the_mean_is_nan_and_the_sum_0) {
   for (DataType dtype : kFloats)
     for (const char* reduction : kReductions)
-      for (int kind : {0, 1}) {  // no row counts; every row's class weighs 0
-        const Case c{.rows = 5, .classes = 4, .dtype = dtype, .reduction = reduction, .weighted = kind == 1};
+      for (int kind : {0, 1, 2, 3}) {  // no row counts; every row's class weighs 0; both with more classes
+        const bool weighted = kind % 2 == 1;
+        const Case c{
+            .rows = 5, .classes = kind < 2 ? 4 : 128, .dtype = dtype, .reduction = reduction, .weighted = weighted};
         Gradient g(c);
         Loss l(c);
         for (Tensor* t : {&g.target, &l.target}) {
-          for (int64_t i = 0; i < 5; ++i) t->set_integer(i, kind == 1 ? 2 : kIgnored);
+          for (int64_t i = 0; i < 5; ++i) t->set_integer(i, weighted ? 2 : kIgnored);
           t->upload();
         }
         for (Tensor* t : {&g.weight, &l.weight}) {

@@ -49,7 +49,7 @@ TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_the_edges_of_shap
         }
 }
 
-// So many that a block of a GPU has several groups of rows, the last of them not full.
+// So many that a GPU has many blocks of them, the last of which is not full.
 TEST_F(CrossEntropyLossOperators, gradient_agrees_with_the_reference_for_many_short_rows) {
   for (bool weighted : {false, true}) {
     Gradient({.rows = 26001, .classes = 16, .weighted = weighted}).expect_right();

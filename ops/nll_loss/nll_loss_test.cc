@@ -88,6 +88,8 @@ TEST_F(NLLLossOperators, ignored_targets_may_be_any_number) {
 TEST_F(NLLLossOperators, many_neighbours_are_written_in_runs) {
   // Planes of more positions than are written at a time, of more classes than a block has.
   for (DataType dtype : kFloats) check_backward({.self = {1, 3, 61, 71}, .dtype = dtype, .out = dtype});
+  // More than a MiB of few classes, which are written plane by plane.
+  for (DataType dtype : kFloats) check_backward({.self = {1, 5, 513, 263}, .dtype = dtype, .out = dtype});
   check_backward({.self = {1, 300, 1, 2100}, .reduction = kMean});
 }
 

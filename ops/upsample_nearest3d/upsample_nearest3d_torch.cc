@@ -20,7 +20,7 @@ at::Tensor volume(const Call& call, const std::string& name) {
     add_torch("aclnnUpsampleNearest3dBackward",
               [](const Call& call) -> std::function<void()> {
                 const at::Tensor gradInput = volume(call, "gradInput");
-                // PyTorch 2.10 ends with an illegal instruction here on Arm processors without BF16 instructions.
+                // PyTorch 2.10 ends with an illegal instruction here on Neoverse N1 and V1.
                 const bool half = gradInput.element_size() == 2;
                 if (half && !gradInput.is_contiguous()) return nullptr;
                 return [g = volume(call, "gradOut"), out = gradInput, size = call.ints("outputSize"),
