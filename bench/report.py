@@ -57,7 +57,7 @@ def slower(results):
     missed = next(bar for bar in bars(results) if bar.name == "torch").missed
     if missed:
         yield "Slower than PyTorch:\n"
-        yield from (f"- {case['ratio']:.2f} {case['name']}" for case in missed)
+        yield from (f"- {case['ratio']:.3f} {case['name']}" for case in missed)
         yield ""
 
 

@@ -26,7 +26,7 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kBlock = 256 * kTile;     // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;     // classes a block has at least
 inline constexpr int64_t kStretch = 1024 * kTile;  // elements of rows written together at most
-inline constexpr int64_t kStretches = 32;          // there are at least, or one a thread: so few are dealt out once
+inline constexpr int64_t kStretches = 32;          // of many elements, or one a thread: so few are dealt out once
 
 // Positions that are looked up together, at most kTile.
 struct Tile {

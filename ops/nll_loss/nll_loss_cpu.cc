@@ -19,8 +19,8 @@ constexpr int64_t kPositions = kChunk / 16;  // that a thread takes at a time: e
 constexpr int64_t kAhead = 64;               // positions whose elements are asked for before they are needed
 constexpr int64_t kLinesAhead = 16;          // lines of memory that are, where nearly all of them are needed
 
-// What is asked for before it is needed: nothing where the caches may hold it; the lines one after the other where rows
-// are short, whose elements lie in nearly all of them; or else the element that a target names.  Cores that fetch a
+// What is asked for before it is needed: nothing where the caches may hold it; a line a row, in order, where rows are
+// short and their elements lie in nearly all lines; or else the element that a target names.  Cores that fetch a
 // stretch of memory by themselves lose their way if some of its lines are asked for far ahead: 8388608 rows of 10
 // floats took two cores of a Neoverse V1 20 ms with elements asked for and take 9.5 with lines.
 enum class Ask { kNothing, kLines, kElements };
