@@ -32,26 +32,28 @@ template <class D, class V> V scaled_exp(D d, V x, V scale) {
   return scale_by_power_of_two(d, hn::Mul(m, scale), k);
 }
 // The same in a third of the operations, but where exp is far from 1.
-template <class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
+template <class Element, class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
   const V limit = hn::Set(d, 58.0f);
   rare = hn::Not(hn::Le(hn::Abs(x), limit));
   V shifted;
-  const V p = quick_exp_parts(d, x, shifted);
-  const V power = hn::Mul(formulas::power_of_shifted(VectorMath<D>{d}, shifted), scale);
+  const V p = quick_exp_parts<sizeof(Element) == 2>(d, x, shifted);
+  // scale * 2^k, in the exponent's bits: an ordinary scale, and the product, are normal numbers.
+  const hn::RebindToUnsigned<D> bits;
+  const V power = hn::BitCast(d, hn::Add(hn::BitCast(bits, scale), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
   return mul_add(d, power, p, power);
 }
 
 // An element off the label, of what exp(logProb) is multiplied with.
-template <class F> struct OffLabel {
+template <class Element, class F> struct OffLabel {
   F f;
   static constexpr bool kHasQuick = true;
 
   template <class D, class V, class... W> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, W... weight) const {
-    return f(d, quick_scaled_exp(d, rare, x, hn::Set(d, f.scale)), weight...);
+    return f(d, quick_scaled_exp<Element>(d, rare, x, hn::Set(d, f.scale)), weight...);
   }
   template <class D, class V, class... W> V operator()(D d, V x, W... weight) const {
     auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp(d, rare, x, hn::Set(d, f.scale));
+    const V usual = quick_scaled_exp<Element>(d, rare, x, hn::Set(d, f.scale));
     return f(d, hn::IfThenElse(rare, scaled_exp(d, x, hn::Set(d, f.scale)), usual), weight...);
   }
 };
@@ -70,15 +72,15 @@ struct Smooth {
   }
 };
 // Without smoothing, each element with a factor of its own.
-struct OffLabels {
+template <class Element> struct OffLabels {
   static constexpr bool kHasQuick = true;
 
   template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, V scale) const {
-    return quick_scaled_exp(d, rare, x, scale);
+    return quick_scaled_exp<Element>(d, rare, x, scale);
   }
   template <class D, class V> V operator()(D d, V x, V scale) const {
     auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp(d, rare, x, scale);
+    const V usual = quick_scaled_exp<Element>(d, rare, x, scale);
     return hn::IfThenElse(rare, scaled_exp(d, x, scale), usual);
   }
 };
@@ -202,7 +204,7 @@ class CrossEntropyGradient {
     }
     if (ordinary) {
       load_run<float, Element>(from, n, x);
-      run_inputs<float>(OffLabels{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
+      run_inputs<float>(OffLabels<Element>{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
                         Input<float>{scale, -1});
       const Input<double> label_inputs[] = {{label_x, -1}, {at_label, -1}, {rest, -1}};
       if (a_.zloss_scale == 0)
@@ -252,13 +254,13 @@ class CrossEntropyGradient {
     const bool ordinary = is_ordinary(scale) && (a_.smoothing == 0 || is_ordinary(row.smooth));
     const auto scale_f = static_cast<float>(scale), smooth_f = static_cast<float>(row.smooth);
     if (a_.smoothing == 0)
-      ordinary ? run_even(OffLabel<Plain>{{scale_f}}, from, to, n)
+      ordinary ? run_even(OffLabel<Element, Plain>{{scale_f}}, from, to, n)
                : run_even(InDouble<ExactPlain>{{scale}}, from, to, n);
     else if (!labels_.weight)
-      ordinary ? run_even(OffLabel<Smooth>{{scale_f, smooth_f}}, from, to, n)
+      ordinary ? run_even(OffLabel<Element, Smooth>{{scale_f, smooth_f}}, from, to, n)
                : run_even(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, n);
     else
-      ordinary ? run_weighted(OffLabel<Smooth>{{scale_f, smooth_f}}, from, to, first, n)
+      ordinary ? run_weighted(OffLabel<Element, Smooth>{{scale_f, smooth_f}}, from, to, first, n)
                : run_weighted(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, first, n);
     if (has_label) to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
   }

@@ -15,11 +15,11 @@ DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
   const float m = exp_parts(d, x, 0.0f, k, low);
   return scale_by_power_of_two(d, m * scale, k);
 }
-DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
+template <class Element> DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
   const Lane<float> d;
   rare = !(std::fabs(x) <= 58.0f);
   float shifted;
-  const float p = quick_exp_parts(d, x, shifted);
+  const float p = quick_exp_parts<sizeof(Element) == 2>(d, x, shifted);
   // scale * 2^k, in the exponent's bits: the scale of an ordinary row, and the product, are normal numbers.
   const float power = __uint_as_float(__float_as_uint(scale) + (__float_as_uint(shifted) << 23));
   return std::fma(power, p, power);
@@ -112,12 +112,13 @@ __device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[
 }
 
 // exp(x) * scale of V elements.  Those that the quick form does not do are asked for together, as in evaluate().
-template <int V> __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
+template <class Element, int V>
+__device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
   bool any = false;
 #pragma unroll
   for (int i = 0; i < V; ++i) {
     bool rare;
-    result[i] = quick_scaled_exp(x[i], scale, rare);
+    result[i] = quick_scaled_exp<Element>(x[i], scale, rare);
     any |= rare;
   }
   if (any)

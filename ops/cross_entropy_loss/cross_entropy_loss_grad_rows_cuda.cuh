@@ -69,7 +69,7 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
 #pragma unroll
     for (int i = 0; i < V; ++i) x[i] = widen<float>(in.at[i]), result[i] = nan ? NAN : 0.0f;
     if (!nan && scale_f != 0)
-      scaled_exps(x, scale_f, result);
+      scaled_exps<Element>(x, scale_f, result);
     else if (!nan && label >= 0)
       one_by_one(x, result, [&](int, float one, float) {
         return static_cast<float>(exp(Lane<double>{}, static_cast<double>(one)) * scale);
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads, 3)
       Piece computed;
 #pragma unroll
       for (int i = 0; i < V; ++i) x[i] = widen<float>(now.at[i]);
-      if (scale != 0) scaled_exps(x, scale, result);
+      if (scale != 0) scaled_exps<Element>(x, scale, result);
       narrow_all(result, computed.at);
       store_at_once(to + piece, computed);
     }

@@ -42,7 +42,7 @@ template <class Element> struct ExpBelow {
     } else {
       // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
       difference = hn::Sub(x, most);
-      p = quick_exp_parts(d, difference, shifted);
+      p = quick_exp_parts<true>(d, difference, shifted);
     }
     const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
     is_most = hn::Eq(x, most);

@@ -52,7 +52,7 @@ template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float 
     p = quick_exp_parts(d, difference, low, shifted);
   } else {
     difference = x + minus_most;
-    p = quick_exp_parts(d, difference, shifted);
+    p = quick_exp_parts<true>(d, difference, shifted);
   }
   const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
   return std::fma(power, p, power);

@@ -19,13 +19,14 @@ namespace HWY_NAMESPACE {
 #undef DESCEND_CAREFUL_FORMULA
 
 template <class T> void elu_in(const EluArgs& a, void* const* data) {
-  run_elu<T>(a.numbers, [&](const auto& f) { elementwise<T>(a.points, data, a.rounded, f); });
+  run_elu<T>(a.numbers, a.rounded, [&](const auto& f) { elementwise<T>(a.points, data, a.rounded, f); });
 }
 void EluCpu(const EluArgs& a, void* const* data) {
   a.rounded == DataType::kDouble ? elu_in<double>(a, data) : elu_in<float>(a, data);
 }
 void EluBackwardCpu(const EluBackwardArgs& a, void* const* data) {
-  run_elu_backward(a.numbers, a.isResult, [&](const auto& f) { elementwise<float>(a.points, data, a.rounded, f); });
+  run_elu_backward(a.numbers, a.isResult, a.rounded,
+                   [&](const auto& f) { elementwise<float>(a.points, data, a.rounded, f); });
 }
 
 }  // namespace HWY_NAMESPACE

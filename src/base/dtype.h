@@ -46,6 +46,8 @@ enum class DataType : int32_t {
   kFloat4E1m2 = 41,
 };
 
+constexpr bool is_half(DataType t) { return t == DataType::kFloat16 || t == DataType::kBfloat16; }
+
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 struct complex32 {

@@ -10,8 +10,8 @@
 //   two_product(d, a, b, low) two_sum(d, a, b, low)       a * b and a + b without error: the value returned, plus low
 //   exp_parts(d, high, low, k, m_low)                     exp(high + low) = (returned + m_low) * 2^k
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
-//   quick_exp_parts(d, x, shifted)                        half the work, twice the error; see there
-//   quick_exp_parts(d, high, low, shifted)                quick_expm1_of_negative(d, x)
+//   quick_exp_parts<of_halves>(d, x, shifted)             half the work, twice the error; for halves less; see there
+//   quick_exp_parts(d, high, low, shifted)                quick_expm1_of_negative<of_halves>(d, x)
 //   at_most(d, bound, x)      clamp(d, x, low, high)             bounds are not 0; a NaN stays
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
 #if defined(DESCEND_LOOPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -85,8 +85,9 @@ template <class D> struct VectorMath {
 #endif
   HWY_INLINE V at_most(T bound, V x) const { return smaller(set(bound), x); }
   HWY_INLINE V at_least(T bound, V x) const { return larger(set(bound), x); }
-  // No NaN comes here, or none that the result shows.
-  HWY_INLINE V within(T low, T high, V x) const { return hn::Max(set(low), hn::Min(set(high), x)); }
+  // No NaN comes to these, or none that the result shows.
+  HWY_INLINE V no_less(T bound, V x) const { return hn::Max(set(bound), x); }
+  HWY_INLINE V within(T low, T high, V x) const { return no_less(low, hn::Min(set(high), x)); }
   HWY_INLINE auto lt(V a, V b) const { return hn::Lt(a, b); }
   HWY_INLINE auto le(V a, V b) const { return hn::Le(a, b); }
   HWY_INLINE auto eq(V a, V b) const { return hn::Eq(a, b); }
@@ -140,14 +141,14 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V x) { return f
 template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V high, V low) {
   return formulas::expm1(VectorMath<D>{d}, high, low);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& shifted) {
-  return formulas::quick_exp_parts(VectorMath<D>{d}, x, shifted);
+template <bool of_halves = false, class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& shifted) {
+  return formulas::quick_exp_parts<of_halves>(VectorMath<D>{d}, x, shifted);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V high, V low, V& shifted) {
   return formulas::quick_exp_parts(VectorMath<D>{d}, high, low, shifted);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_expm1_of_negative(D d, V x) {
-  return formulas::quick_expm1_of_negative(VectorMath<D>{d}, x);
+template <bool of_halves = false, class D, class V = hn::Vec<D>> HWY_INLINE V quick_expm1_of_negative(D d, V x) {
+  return formulas::quick_expm1_of_negative<of_halves>(VectorMath<D>{d}, x);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V log(D d, V x) { return formulas::log(VectorMath<D>{d}, x); }
 

@@ -33,7 +33,9 @@ template <class Element> struct Math {
   DESCEND_MATH V select(bool which, V yes, V no) const { return which ? yes : no; }
   DESCEND_MATH V at_most(T bound, V x) const { return bound < x ? bound : x; }  // NaN stays
   DESCEND_MATH V at_least(T bound, V x) const { return x < bound ? bound : x; }
-  DESCEND_MATH V within(T low, T high, V x) const { return at_least(low, at_most(high, x)); }
+  // No NaN comes to these, or none that the result shows.
+  DESCEND_MATH V no_less(T bound, V x) const { return std::fmax(bound, x); }
+  DESCEND_MATH V within(T low, T high, V x) const { return no_less(low, std::fmin(high, x)); }
   DESCEND_MATH U bits(V a) const { return std::bit_cast<U>(a); }
   DESCEND_MATH V value(U a) const { return std::bit_cast<V>(a); }
   DESCEND_MATH U integer(U a) const { return a; }

@@ -34,6 +34,12 @@ template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T
     if (which == kQuickExp) result = quick_exp_parts(d, negative, k);
     if (which == kQuickExpPower) quick_exp_parts(d, negative, k), result = hn::Sub(k, hn::Set(d, magic));
     if (which == kQuickExpm1) result = quick_expm1_of_negative(d, negative);
+    if constexpr (sizeof(T) == 4) {
+      if (which == kHalvesExp) result = quick_exp_parts<true>(d, negative, k);
+      if (which == kHalvesExpm1) result = quick_expm1_of_negative<true>(d, negative);
+    } else if (which == kHalvesExp || which == kHalvesExpm1) {
+      result = hn::Zero(d);  // there are none of double
+    }
     hn::StoreU(result, d, out + i);
   }
 }

@@ -30,6 +30,8 @@ enum Function {
   kQuickExp,
   kQuickExpPower,
   kQuickExpm1,
+  kHalvesExp,
+  kHalvesExpm1,
   kFunctions
 };
 
@@ -85,6 +87,12 @@ template <class T> T evaluate_scalar(Function which, T x, T y) {
       return k - scalar::MathConstants<T>::magic;
     case kQuickExpm1:
       return scalar::quick_expm1_of_negative(o, negative);
+    case kHalvesExp:
+      if constexpr (sizeof(T) == 4) return scalar::quick_exp_parts<true>(o, negative, k);
+      return 0;
+    case kHalvesExpm1:
+      if constexpr (sizeof(T) == 4) return scalar::quick_expm1_of_negative<true>(o, negative);
+      return 0;
     default:
       x = scalar::two_product(o, x, y, low);
       return scalar::expm1(o, x, low);
