@@ -12,7 +12,7 @@ namespace descend::cuda {
 namespace {
 
 // No rows: there is nothing but the total.
-template <class Element> __global__ void only_total(const __grid_constant__ Loss<Element> l) { l.store_total(0, 0); }
+template <class Element> __global__ void only_total(const __grid_constant__ Loss<Element> l) { l.store_total(0, 0, 0); }
 
 // Of a row of at most kTile classes; out of the way of what is done for every row.
 template <int V, class Element>
@@ -49,6 +49,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
       if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
   };
   LossesOfRows<kBatch> sums(shared_sums[warp]);
+  int counted = 0;
   for (int64_t first = begin; first < end; first += kBatch) {
     const int rows = static_cast<int>(end - first < kBatch ? end - first : kBatch);
     const int64_t label = lane < rows ? l.labels[first + lane] : kNoClass;
@@ -89,7 +90,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
     }
     __syncwarp();
     LogProb f{};
-    RowLoss done{0, 0};
+    RowLoss done;
     if (lane < rows) {
       const Scores scores = scores_of[lane];
       const double log_sum = scores.log_sum();
@@ -116,10 +117,12 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
       }
     }
     if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
+    counted += done.counted;
     __syncwarp();
   }
   const double total = sums.value();
-  if (lane < 2 && begin < end) l.keep_sum(lane, block, total);
+  counted = add_lanes(counted);
+  if (lane < kLists && begin < end) l.keep_sum(lane, block, lane == kCounted ? counted : total);
   l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
 }
 
@@ -133,8 +136,8 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
                   .zloss = at(5),
                   .lse = at(6),
                   .scratch = on.scratch};
-  if (Status s = sum_labels(l.labels, a.reduction == CrossEntropyReduction::kMean, a.smoothing != 0, on); !s.ok())
-    return s;
+  const bool weights = a.reduction == CrossEntropyReduction::kMean && !l.counts_rows();
+  if (Status s = sum_labels(l.labels, weights, a.smoothing != 0, on); !s.ok()) return s;
   const int64_t rows = a.labels.rows, classes = a.labels.classes;
   if (rows == 0) return start(on, only_total<Element>, 1, 1, 0, l);
   l.per_block = (rows - 1) / kBlocks + 1;

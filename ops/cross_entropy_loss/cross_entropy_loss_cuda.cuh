@@ -53,11 +53,16 @@ template <int count> struct KeepNumbers {
   }
 };
 
+__device__ __forceinline__ int add_lanes(int count) {  // each lane gets the sum
+  for (int half = 16; half > 0; half /= 2) count += __shfl_xor_sync(~0u, count, half);
+  return count;
+}
+
 // Without weights rows are counted: whole numbers, whose sum is the same in any order.
 template <class Rows> __global__ void __launch_bounds__(kThreads) count_rows(Rows labels, CudaScratch* scratch) {
   __shared__ int counts[kThreads / 32];
   const auto of_block = [&](int count) {  // thread 0 knows
-    for (unsigned half = 16; half > 0; half /= 2) count += __shfl_down_sync(~0u, count, half);
+    count = add_lanes(count);
     if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
     __syncthreads();
     int all = 0;

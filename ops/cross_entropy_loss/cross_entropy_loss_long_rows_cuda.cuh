@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   double* const distances = sums + sums_at_once;
   Element* const cache = reinterpret_cast<Element*>(distances + (l.a.smoothing != 0 ? sums_at_once : 0));
   __shared__ float most_of[kWarps], most_of_block;
-  __shared__ int times;
+  __shared__ int times, counted;
   __shared__ LogProb f;
   const Team team;
   const int team_size = team.size(), rank = team.rank(), thread = static_cast<int>(threadIdx.x);
@@ -147,6 +147,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const TileGroup<V> group;
   const int number = thread / TileGroup<V>::kSize;
   CompensatedSum loss_sum, zloss_sum;
+  if (adds) counted = 0;
   for (int64_t row = begin; row < end; ++row) {
     const Part part{l.at(row, first), l.a.input.column, cache, columns};
     typename Loss<Element>::Label label;
@@ -213,14 +214,18 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       const RowLoss of_row = l.finish(row, label, scores, log_sum);
       loss_sum.add(of_row.loss);
       zloss_sum.add(of_row.zloss);
+      counted += of_row.counted;
     }
     part.write(*team.of(0, &f), l.log_prob + row * l.a.log_prob.row + first * l.a.log_prob.column, l.a.log_prob.column,
                l.in_vectors);
     __syncthreads();
   }
   team.wait();  // nobody ends while another may look into its memory
-  if (adds) l.keep_sum(0, blockIdx.x / team_size, loss_sum.value());
-  if (adds) l.keep_sum(1, blockIdx.x / team_size, zloss_sum.value());
+  if (adds) {
+    l.keep_sum(kLosses, blockIdx.x / team_size, loss_sum.value());
+    l.keep_sum(kZlosses, blockIdx.x / team_size, zloss_sum.value());
+    l.keep_sum(kCounted, blockIdx.x / team_size, counted);
+  }
   l.add_blocks(gridDim.x / team_size);
 }
 

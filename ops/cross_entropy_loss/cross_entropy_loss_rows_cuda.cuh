@@ -6,11 +6,14 @@
 namespace descend::cuda {
 
 inline constexpr int64_t kBlocks = 2048;
-inline constexpr int kLossOf = 2048, kZlossOf = kLossOf + kBlocks;  // numbers of the scratch: sums of the blocks
-static_assert(kZlossOf + kBlocks <= CudaScratch::kNumbers);
+// Sums over a block's rows, and where they are among the numbers of the scratch.
+enum List { kLosses, kZlosses, kCounted, kLists };
+inline constexpr int kSumsOfBlocks = 2048;
+static_assert(kSumsOfBlocks + kLists * kBlocks <= CudaScratch::kNumbers);
 
 struct RowLoss {
-  double loss, zloss;
+  double loss = 0, zloss = 0;
+  int counted = 0;
 };
 
 // Two CompensatedSums, of losses and of zlosses, to which a warp adds kBatch rows at a time, in their order.  What an
@@ -89,20 +92,25 @@ template <class Element> struct Loss {
   }
   __device__ __forceinline__ Label label_of(int64_t row) const { return label_of(row, labels[row]); }
   __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
-  // The sum of a list (0: losses, 1: zlosses) over a block of rows; when all are there add_blocks makes the total.
+  // The sum of a list over a block of rows; when all are there add_blocks makes the total.
   __device__ void keep_sum(int list, int64_t block, double sum) const {
-    if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[(list == 0 ? kLossOf : kZlossOf) + block] = sum;
+    if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[kSumsOfBlocks + list * kBlocks + block] = sum;
+  }
+  // Without weights a mean needs whole numbers only, whose sum is the same in any order: no kernel of its own.
+  __host__ __device__ bool counts_rows() const {
+    return a.reduction == CrossEntropyReduction::kMean && labels.weight == nullptr;
   }
   __device__ void add_blocks(int64_t count) const;
-  __device__ void store_total(double loss_total, double zloss_total) const;
+  __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
 template <class Element>
 __device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const {
   const double lse_of_row = scores.most + log_sum;
   if (a.write_zloss) lse[row * a.lse_stride] = narrow<Element>(lse_of_row);
-  RowLoss r{0, 0};
+  RowLoss r;
   if (label.counts) {
+    r.counted = 1;
     const double of_label = widen<double>(label.score) - scores.most - log_sum;
     r.loss = -(1 - a.smoothing) * double{label.weight} * of_label;
     if (a.smoothing != 0)
@@ -117,10 +125,11 @@ __device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, const 
   return r;
 }
 
-template <class Element> __device__ void Loss<Element>::store_total(double loss_total, double zloss_total) const {
+template <class Element>
+__device__ void Loss<Element>::store_total(double loss_total, double zloss_total, double counted) const {
   if (a.reduction == CrossEntropyReduction::kMean) {
-    loss_total /= scratch->numbers[kWeights];
-    if (a.zloss_scale != 0 || a.write_zloss) zloss_total /= scratch->numbers[kRows];
+    loss_total /= counts_rows() ? counted : scratch->numbers[kWeights];
+    if (a.zloss_scale != 0 || a.write_zloss) zloss_total /= counts_rows() ? counted : scratch->numbers[kRows];
   }
   *loss = narrow<Element>(a.zloss_scale != 0 ? loss_total + zloss_total : loss_total);
   if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
@@ -129,24 +138,28 @@ template <class Element> __device__ void Loss<Element>::store_total(double loss_
 // By the last block of threads that comes here.
 template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count) const {
   if (a.reduction == CrossEntropyReduction::kNone || !is_last_block(&scratch->tickets[1])) return;
-  __shared__ double parts[2][kBlocks / kTile];
+  __shared__ double parts[kLists][kBlocks / kTile];
   const TileGroup<1> group;
   const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(count);
-  const int lists = a.zloss_scale != 0 ? 2 : 1, tiles = static_cast<int>(ceil_divide(count, kTile));
-  for (int i = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; i < lists * tiles; i += groups) {
+  const int tiles = static_cast<int>(ceil_divide(count, kTile));
+  for (int i = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; i < kLists * tiles; i += groups) {
     const int list = i / tiles, tile = i % tiles, first = tile * static_cast<int>(kTile);
     const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
-    const double* const numbers = scratch->numbers + (list == 0 ? kLossOf : kZlossOf) + first;
+    const double* const numbers = scratch->numbers + kSumsOfBlocks + list * kBlocks + first;
     const double total =
         sum_tile<1>(n, group, [&](int at, int, double(&value)[1]) { value[0] = __ldcg(numbers + at); });
     if (group.rank == 0) parts[list][tile] = total;
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  SumOfTiles losses(blocks), zlosses(blocks);
-  losses.add(parts[0], tiles);
-  if (lists == 2) zlosses.add(parts[1], tiles);
-  store_total(losses.value(), zlosses.value());
+  double totals[kLists];
+#pragma unroll
+  for (int list = 0; list < kLists; ++list) {
+    SumOfTiles sum(blocks);
+    sum.add(parts[list], tiles);
+    totals[list] = sum.value();
+  }
+  store_total(totals[kLosses], totals[kZlosses], totals[kCounted]);
 }
 
 }  // namespace descend::cuda

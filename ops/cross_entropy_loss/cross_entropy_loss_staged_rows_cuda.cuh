@@ -58,6 +58,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   };
   const auto label_from = [&](int64_t first) { return first + lane < end ? l.labels[first + lane] : kNoClass; };
   LossesOfRows<S::kRows> sums(shared_sums[warp]);
+  int counted = 0;
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
   int rows = rows_from(begin);
   int64_t label = label_from(begin);
@@ -98,7 +99,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
     if constexpr (S::kShare == 2) scores.times += __shfl_xor_sync(~0u, scores.times, S::kRows);
     LogProb f{};
-    RowLoss done{0, 0};
+    RowLoss done;
     if (lane < rows) {
       const double log_sum = scores.log_sum();
       f = scores.log_prob(log_sum);
@@ -151,10 +152,12 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     }
     rows = next_rows;
     if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
+    counted += done.counted;
     __syncwarp();
   }
   const double total = sums.value();
-  if (lane < 2 && begin < end) l.keep_sum(lane, block, total);
+  counted = add_lanes(counted);
+  if (lane < kLists && begin < end) l.keep_sum(lane, block, lane == kCounted ? counted : total);
   l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
 }
 

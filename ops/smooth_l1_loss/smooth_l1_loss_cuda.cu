@@ -82,20 +82,22 @@ template <class Element> struct LossTiles {
   }
 };
 
-// Calls sum_of(begin, n, number) for the tiles of a batch, number of them by as many groups of `lanes` threads.
+// Calls sum_of(begin, n, first) for the tiles of a batch by as many groups of `lanes` threads: the n terms of a tile
+// and the first of the two tiles that it and its neighbour are.
 template <int lanes, class SumOf, class Finish>
 __device__ __forceinline__ void sum_losses(const SumCut& cut, CudaScratch* scratch, const SumOf& sum_of,
                                            const Finish& finish) {
-  constexpr int kBatch = kSumThreads / lanes;
+  constexpr int kBatch = kThreads / lanes;
+  __shared__ double parts[1][kBatch > kPiece ? kBatch : kPiece];
   const int number = static_cast<int>(threadIdx.x) / lanes;
   sum_batches<1, kBatch>(
-      cut, scratch,
-      [&](int64_t first, double(&parts)[1][kBatch]) {
+      cut, scratch, parts,
+      [&](int64_t first, int tiles, int at) {
         const int64_t begin = (first + number) * kTile;
-        if (begin >= cut.count) return;
+        if (number / 2 * 2 >= tiles || begin >= cut.count) return;  // the neighbour may need this one's threads
         const int n = static_cast<int>(cut.count - begin < kTile ? cut.count - begin : kTile);
         const double sum = sum_of(begin, n, (first + number / 2 * 2) * kTile);
-        if (threadIdx.x % lanes == 0) parts[0][number] = sum;
+        if (threadIdx.x % lanes == 0 && number < tiles) parts[0][at + number] = sum;
       },
       finish);
 }
@@ -106,7 +108,7 @@ template <int lanes> __device__ __forceinline__ double from_first(double sum) {
 }
 
 template <class Element, class Finish>
-__global__ void __launch_bounds__(kSumThreads)
+__global__ void __launch_bounds__(kThreads)
     sum_vectors(const __grid_constant__ LossTiles<Element> of, SumCut cut, CudaScratch* scratch, Finish finish) {
   using Tiles = LossTiles<Element>;
   sum_losses<Tiles::kLanes>(
@@ -141,7 +143,7 @@ struct AnyLoss {
   }
 };
 template <bool in_float, class Finish>
-__global__ void __launch_bounds__(kSumThreads)
+__global__ void __launch_bounds__(kThreads)
     sum_any(const __grid_constant__ AnyLoss of, SumCut cut, CudaScratch* scratch, Finish finish) {
   sum_losses<32>(
       cut, scratch,
@@ -183,14 +185,14 @@ Status smooth_l1_loss_total(const SmoothL1LossTotalArgs& a, void* const* data, L
     Status status;
     visit(Dtypes<float, float16, bfloat16>{}, p.dtype[0], [&]<class Element> {
       const LossTiles<Element> of{static_cast<const Element*>(data[0]), static_cast<const Element*>(data[1]), loss};
-      status = start(on, sum_vectors<Element, StoreTotal>, blocks_of(cut, kSumThreads / LossTiles<Element>::kLanes),
-                     kSumThreads, 0, of, cut, on.scratch, finish);
+      status = start(on, sum_vectors<Element, StoreTotal>, cut.blocks(kThreads / LossTiles<Element>::kLanes), kThreads,
+                     0, of, cut, on.scratch, finish);
     });
     return status;
   }
   const AnyLoss of{data[0], data[1], p.dtype[0], p.dtype[1], Places<2>(p), loss};
-  return start(on, in_float ? sum_any<true, StoreTotal> : sum_any<false, StoreTotal>, blocks_of(cut, kSumThreads / 32),
-               kSumThreads, 0, of, cut, on.scratch, finish);
+  return start(on, in_float ? sum_any<true, StoreTotal> : sum_any<false, StoreTotal>, cut.blocks(kThreads / 32),
+               kThreads, 0, of, cut, on.scratch, finish);
 }
 
 Status smooth_l1_loss_backward(const SmoothL1LossBackwardArgs& a, void* const* data, Launch& launch) {

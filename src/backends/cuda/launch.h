@@ -13,13 +13,19 @@ namespace descend {
 // The kernels of this plug-in, filled by its static initialisation.
 KernelTable& cuda_kernels();
 
-// Scratch belongs to the stream: kernels use it one after the other, as they run.  It begins with tickets that are 0
+// Scratch belongs to the stream: kernels use it one after the other, as they run.  It begins with counters that are 0
 // between kernels.
 struct CudaScratch {
   static constexpr int kTickets = 8;
+  static constexpr int kPieces = 2 * 256;
   static constexpr int kNumbers = 8192;
+#ifndef DESCEND_EMULATED
   static constexpr int kTiles = 2 * 16384;  // sums of tiles
+#else
+  static constexpr int kTiles = 64;  // so few that tests have more
+#endif
   unsigned tickets[kTickets];
+  unsigned pieces[kPieces];  // that are added of a sum's chunks
   double numbers[kNumbers];
   double tiles[kTiles];
 };
