@@ -16,7 +16,6 @@
 #include "ops/nll_loss/nll_loss_kernels.h"
 #include "src/loops/boxes.h"
 #include "src/loops/move.h"
-#include "src/loops/parallel.h"
 #include "src/loops/runs.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,7 +25,7 @@ namespace HWY_NAMESPACE {
 inline constexpr int64_t kBlock = 256 * kTile;     // elements written for one look at a tile's targets, or more
 inline constexpr int64_t kFewestClasses = 256;     // classes a block has at least
 inline constexpr int64_t kStretch = 1024 * kTile;  // elements of rows written together at most
-inline constexpr int64_t kStretches = 32;          // of many elements, or one a thread: so few are dealt out once
+inline constexpr int64_t kStretches = 64;          // if there are that many: threads share them
 
 // Positions that are looked up together, at most kTile.
 struct Tile {
@@ -42,7 +41,6 @@ class Cut {
     // Along what lies closer together: neighbours in memory are positions, not classes.
     const bool by_class = last >= 0 && (classes_ == 1 || detail::magnitude(a.points.stride[0][last]) <=
                                                              detail::magnitude(a.class_stride));
-    in_order_ = !by_class;
     row_ = by_class ? a.points.extent[last] : points_;
     below_ = points_ / row_;
     if (by_class && last > 0 && detail::crossing_dimension(a.points, 1) == last - 1) {
@@ -50,8 +48,7 @@ class Cut {
       together_ = std::min(below_, kCacheLine / static_cast<int64_t>(size_of(a.points.dtype[1])));
     }
     // Rows: the longer a stretch of zeros, the faster it is written.
-    stretches_ = std::max<int64_t>(kStretches, parallel_width());
-    const int64_t stretch = std::clamp(points_ * classes_ / stretches_, kChunk, kStretch);
+    const int64_t stretch = std::clamp(points_ * classes_ / kStretches, kChunk, kStretch);
     tile_ = by_class ? std::min(row_, kTile) : std::clamp<int64_t>(stretch / classes_, 1, std::min(points_, kTile));
     block_ = std::min(classes_, by_class ? std::max(kBlock / tile_, kFewestClasses) : stretch);
     tiles_per_row_ = (row_ - 1) / tile_ + 1;
@@ -60,21 +57,12 @@ class Cut {
 
   int64_t units() const { return points_ / row_ * tiles_per_row_ * blocks_; }
   int64_t grain() const {  // as many rows as belong together, or more
-    const int64_t least = together_ > 1 ? together_ * blocks_ : in_order_ ? lookups_together() : 1;
+    const int64_t least = together_ > 1 ? together_ * blocks_ : 1;
     return std::max<int64_t>(1, kChunk / (tile_ * block_) / least) * least;
   }
   // Whether a unit is all classes of a tile, and the tile's targets are best read in their place.
   bool has_whole_tiles() const { return blocks_ == 1 && together_ == 1; }
   int64_t tile_of(int64_t unit) const { return unit / blocks_; }
-  // The positions of a unit and of those up to `end` that may be looked up with them: one after the other, at most
-  // kTile.
-  Tile tiles_until(int64_t unit, int64_t end) const {
-    Tile all = tile(tile_of(unit));
-    if (!in_order_) return all;
-    const Tile last = tile(tile_of(end - 1));
-    all.positions = std::min(kTile, last.first + last.positions - all.first);
-    return all;
-  }
   Tile tile(int64_t number) const {
     const int64_t plane = number / (below_ * tiles_per_row_), in_plane = number % (below_ * tiles_per_row_);
     const int64_t row = in_plane / (together_ * tiles_per_row_) * together_, in_rows = in_plane - row * tiles_per_row_;
@@ -89,13 +77,7 @@ class Cut {
   int64_t end_class(int64_t unit) const { return std::min(classes_, first_class(unit) + block_); }
 
  private:
-  // Units of few positions that a thread takes at a time, if there are enough of them for many threads.
-  int64_t lookups_together() const {
-    return std::clamp<int64_t>(units() / (2 * stretches_), 1, std::max<int64_t>(1, kTile / tile_));
-  }
-
-  bool in_order_;  // tiles are positions one after the other
-  int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_, stretches_;
+  int64_t points_, classes_, row_, tile_, block_, tiles_per_row_, blocks_;
   int64_t below_, together_ = 1;  // rows of a plane, and those of them that share the lines of their targets
 };
 

@@ -83,10 +83,12 @@ void add(Bits& bits, const Case& c, Way way = {}) {
           for (const Sizes& shape : {Sizes{41, 9}, Sizes{2, 3, 5, 7}})
             add(bits, {shape, t, DataType::kInt32, out, reduction, reduction != kNone});
     }
-  // Planes that the caches do not keep while they are written.
+  // Planes and long rows that the caches do not keep while they are written.
   for (DataType t : kFloats)
-    for (int64_t reduction : {kNone, kMean})
+    for (int64_t reduction : {kNone, kMean}) {
       add(bits, {{1, 5, t == DataType::kFloat ? 257 : 513, 263}, t, DataType::kInt64, t, reduction, true});
+      add(bits, {{150, t == DataType::kFloat ? 4099 : 8197}, t, DataType::kInt64, t, reduction, true});
+    }
   // Sums of more chunks than one, and more classes than a block of them has.
   for (int64_t reduction : {kMean, kSum}) {
     for (const Way& way : {Way{}, Way{Layout::kChannelsLast, Layout::kChannelsLast}})

@@ -9,7 +9,9 @@
 
 #include <hwy/highway.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
@@ -26,6 +28,27 @@ template <class D> HWY_INLINE void store_pair(hn::Vec<D> a, hn::Vec<D> b, D d, h
 #endif
   hn::StoreU(a, d, to);
   hn::StoreU(b, d, to + hn::Lanes(d));
+}
+
+// Zeros, of more bytes than the cache holds.  A C library's memset zeroes lines on Arm, which takes up to 4 % longer
+// than stores (two Neoverse V1 cores, 51 and 262 MB); on x86 it knows stores that read nothing before.
+inline void fill_with_zeros(std::byte* to, size_t bytes) {
+#if HWY_ARCH_ARM_A64 && HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const size_t pair = 2 * hn::Lanes(d);
+  auto* at = reinterpret_cast<uint8_t*>(to);
+  uint8_t* const end = at + bytes;
+  const auto zero = hn::Zero(d);
+  for (; at + 4 * pair <= end; at += 4 * pair) {
+    store_pair(zero, zero, d, at);
+    store_pair(zero, zero, d, at + pair);
+    store_pair(zero, zero, d, at + 2 * pair);
+    store_pair(zero, zero, d, at + 3 * pair);
+  }
+  std::memset(at, 0, static_cast<size_t>(end - at));
+#else
+  std::memset(to, 0, bytes);
+#endif
 }
 
 }  // namespace HWY_NAMESPACE
