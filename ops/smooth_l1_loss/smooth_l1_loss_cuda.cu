@@ -36,6 +36,9 @@ template <class Element> struct LossTiles {
   static constexpr bool kTimesBeta = std::is_same_v<T, double>;
   static constexpr int V = Vector<Element>::kCount, kLanes = Columns<T, V, kTimesBeta>::kLanes;
   static_assert(kLanes == 4);
+  // Measured on an H200, of 2^28: float 518 us with 128 threads and 534 with 256; float16 281 and 277, and 274 with 256
+  // and eight lines at once instead of four.
+  static constexpr int kBlock = sizeof(Element) == 4 ? 128 : 256, kLinesAtOnce = 16 / sizeof(Element);
   const Element *self, *target;
   Loss loss;
 
@@ -62,7 +65,7 @@ template <class Element> struct LossTiles {
       reinterpret_cast<uint4&>(upper_tile) = upper ? b : send;
     };
     Columns<T, V, kTimesBeta> columns(loss);
-#pragma unroll 4
+#pragma unroll kLinesAtOnce
     for (int line = 0; line < kTile; line += 8 * V) {
       Vector<Element> a[2], b[2];
 #pragma unroll
@@ -84,10 +87,10 @@ template <class Element> struct LossTiles {
 
 // Calls sum_of(begin, n, first) for the tiles of a batch by as many groups of `lanes` threads: the n terms of a tile
 // and the first of the two tiles that it and its neighbour are.
-template <int lanes, class SumOf, class Finish>
+template <int threads, int lanes, class SumOf, class Finish>
 __device__ __forceinline__ void sum_losses(const SumCut& cut, CudaScratch* scratch, const SumOf& sum_of,
                                            const Finish& finish) {
-  constexpr int kBatch = kThreads / lanes;
+  constexpr int kBatch = threads / lanes;
   __shared__ double parts[1][kBatch > kPiece ? kBatch : kPiece];
   const int number = static_cast<int>(threadIdx.x) / lanes;
   sum_batches<1, kBatch>(
@@ -108,10 +111,10 @@ template <int lanes> __device__ __forceinline__ double from_first(double sum) {
 }
 
 template <class Element, class Finish>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(LossTiles<Element>::kBlock)
     sum_vectors(const __grid_constant__ LossTiles<Element> of, SumCut cut, CudaScratch* scratch, Finish finish) {
   using Tiles = LossTiles<Element>;
-  sum_losses<Tiles::kLanes>(
+  sum_losses<Tiles::kBlock, Tiles::kLanes>(
       cut, scratch,
       [&](int64_t begin, int n, int64_t two) {
         double sum = two + 2 * kTile <= cut.count ? of.whole_tiles(two)
@@ -145,7 +148,7 @@ struct AnyLoss {
 template <bool in_float, class Finish>
 __global__ void __launch_bounds__(kThreads)
     sum_any(const __grid_constant__ AnyLoss of, SumCut cut, CudaScratch* scratch, Finish finish) {
-  sum_losses<32>(
+  sum_losses<kThreads, 32>(
       cut, scratch,
       [&](int64_t begin, int n, int64_t) {
         if constexpr (!in_float) return of.tile<double, true>(begin, n);
@@ -184,9 +187,10 @@ Status smooth_l1_loss_total(const SmoothL1LossTotalArgs& a, void* const* data, L
   if (line && in_float == is_half(p.dtype[0])) {
     Status status;
     visit(Dtypes<float, float16, bfloat16>{}, p.dtype[0], [&]<class Element> {
-      const LossTiles<Element> of{static_cast<const Element*>(data[0]), static_cast<const Element*>(data[1]), loss};
-      status = start(on, sum_vectors<Element, StoreTotal>, cut.blocks(kThreads / LossTiles<Element>::kLanes), kThreads,
-                     0, of, cut, on.scratch, finish);
+      using Tiles = LossTiles<Element>;
+      const Tiles of{static_cast<const Element*>(data[0]), static_cast<const Element*>(data[1]), loss};
+      status = start(on, sum_vectors<Element, StoreTotal>, cut.blocks(Tiles::kBlock / Tiles::kLanes), Tiles::kBlock, 0,
+                     of, cut, on.scratch, finish);
     });
     return status;
   }

@@ -52,7 +52,7 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
       Rows<N> rows;
       Tiles<N> tiles;
       int64_t blocks_of_tiles = on.multiprocessors * 4;
-      constexpr int64_t kPerBlock = kThreads * kVectorsOf<Element, N, F>;
+      constexpr int64_t kPerBlock = kRowThreads * kVectorsOf<Element, N, F>;
       if (alike && as_rows<Element>(points, data, rows) && rows.vectors / kPerBlock < INT32_MAX) {
         auto kernel =
             rows.is_line() ? run_rows<T, Element, N, RowsKind::kLine, F> : run_rows<T, Element, N, RowsKind::kAny, F>;
@@ -63,7 +63,7 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
           rows.per_row = Divisor(of_row);
           blocks = rows.vectors / rows.width * of_row;
         }
-        status = start(on, kernel, blocks, kThreads, 0, rows, f);
+        status = start(on, kernel, blocks, kRowThreads, 0, rows, f);
         done = true;
       } else if (alike && as_tiles<Element>(points, data, tiles, blocks_of_tiles) &&
                  2 * tiles.slots * sizeof(Turned<Element>) <= static_cast<size_t>(on.shared_memory)) {
