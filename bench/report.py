@@ -77,7 +77,7 @@ def introduction(results):
         f"timed in turn, several times over; medians count. Ours are queued on a stream, which is waited for after 256 MiB or 256 calls; the "
         f"others return when they are done. A program that waits for each call has 9 to 33 µs more of ours, so that those of less than a millisecond may be slower then."
         f" Ratios above 1 say that we are faster; from {NOISE} on they count as "
-        f"no slower, since two runs differ by as much; so does the gain of threads from {NOISE} of what is asked for on.")
+        f"no slower, since two runs differ by as much.")
 
 
 def function_tables(results):
