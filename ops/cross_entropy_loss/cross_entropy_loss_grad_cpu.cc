@@ -43,7 +43,8 @@ template <class Element, class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn
   return mul_add(d, power, p, power);
 }
 
-// An element off the label, of what exp(logProb) is multiplied with.
+// An element off the label, of what exp(logProb) is multiplied with.  Element: what shows of the exponential, which is
+// more than the result's dtype where something is subtracted from it.
 template <class Element, class F> struct OffLabel {
   F f;
   static constexpr bool kHasQuick = true;
@@ -257,10 +258,10 @@ class CrossEntropyGradient {
       ordinary ? run_even(OffLabel<Element, Plain>{{scale_f}}, from, to, n)
                : run_even(InDouble<ExactPlain>{{scale}}, from, to, n);
     else if (!labels_.weight)
-      ordinary ? run_even(OffLabel<Element, Smooth>{{scale_f, smooth_f}}, from, to, n)
+      ordinary ? run_even(OffLabel<float, Smooth>{{scale_f, smooth_f}}, from, to, n)
                : run_even(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, n);
     else
-      ordinary ? run_weighted(OffLabel<Element, Smooth>{{scale_f, smooth_f}}, from, to, first, n)
+      ordinary ? run_weighted(OffLabel<float, Smooth>{{scale_f, smooth_f}}, from, to, first, n)
                : run_weighted(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, first, n);
     if (has_label) to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
   }

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kThreads, 4)
 #pragma unroll
       for (int i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]), result[i] = kind == kNaN ? NAN : 0.0f;
       if (kind == kOrdinary) {
-        scaled_exps<Element>(x, scale, result);
+        scaled_exps<std::conditional_t<smoothing, float, Element>>(x, scale, result);
         if constexpr (smoothing) {
           const float smooth = row_of[row[u]].smooth_f;
 #pragma unroll

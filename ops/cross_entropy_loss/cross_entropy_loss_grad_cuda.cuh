@@ -111,7 +111,8 @@ __device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[
   }
 }
 
-// exp(x) * scale of V elements.  Those that the quick form does not do are asked for together, as in evaluate().
+// exp(x) * scale of V elements, as precise as results of Element show.  Those that the quick form does not do are asked
+// for together, as in evaluate().
 template <class Element, int V>
 __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
   bool any = false;
