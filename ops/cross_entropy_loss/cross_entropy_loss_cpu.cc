@@ -58,6 +58,7 @@ template <class Element> class CrossEntropy {
         loss_(static_cast<Element*>(data[3])),
         zloss_(static_cast<Element*>(data[5])),
         lse_(static_cast<Element*>(data[6])),
+        shows_lse_(kHalf && a.shows_lse()),
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
         short_(a.labels.classes <= kShort && input_.packed(a.labels.classes) && log_prob_.packed(a.labels.classes) &&
                a.smoothing == 0),
@@ -110,6 +111,12 @@ template <class Element> class CrossEntropy {
 
  private:
   static constexpr int64_t kMostRows = Matrix<Element>::kMostRows;
+  static constexpr bool kHalf = sizeof(Element) == 2;
+
+  // Of a tile, as precise as the results show.
+  double sum_of_tile(const Element* x, int64_t n, float most, int64_t& times) const {
+    return shows_lse_ ? sum_exponentials<kHalf>(x, n, most, times) : sum_exponentials<false>(x, n, most, times);
+  }
 
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
   void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
@@ -150,7 +157,7 @@ template <class Element> class CrossEntropy {
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
-        sums[i].below.add(sum_exponentials(tile[i], width, scores[i].most, scores[i].times));
+        sums[i].below.add(sum_of_tile(tile[i], width, scores[i].most, scores[i].times));
         if (a_.smoothing == 0) continue;
         distances(tile[i], column, width, scores[i].most, terms);
         sums[i].distance.add(sum_padded_tile(terms, width));
@@ -185,8 +192,12 @@ template <class Element> class CrossEntropy {
       most[i] = largest_of_few(x + i * classes, classes) + 0.0f;
       spread(most[i], classes, of_row + i * classes);
     }
-    run_inputs<float>(ExpBelow<Element>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
-                      Input<float>{of_row, -1});
+    if (shows_lse_)
+      run_inputs<float>(ExpBelow<Element, kHalf>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
+                        Input<float>{of_row, -1});
+    else
+      run_inputs<float>(ExpBelow<Element>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
+                        Input<float>{of_row, -1});
     for (int64_t i = 0; i < height; ++i) {
       Scores scores{.most = most[i]};
       scores.below = sum_few(terms + i * classes, classes, scores.times);
@@ -229,9 +240,8 @@ template <class Element> class CrossEntropy {
       scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
         double sum = 0;
         int64_t equal = 0;
-        tiles_of(begin, begin + n, [&](const Element* x, int64_t, int64_t width) {
-          sum = sum_exponentials(x, width, scores.most, equal);
-        });
+        tiles_of(begin, begin + n,
+                 [&](const Element* x, int64_t, int64_t width) { sum = sum_of_tile(x, width, scores.most, equal); });
         if (equal != 0) times += equal;  // of few tiles: the threads would pass its line to and fro
         return sum;
       });
@@ -289,10 +299,11 @@ template <class Element> class CrossEntropy {
   const Labels labels_;
   const Matrix<Element> input_, log_prob_;
   Element *const loss_, *const zloss_, *const lse_;
-  const bool shared_;    // few long rows, each shared among the threads, in place of rows for each thread
-  const bool short_;     // rows of few classes
-  const int64_t group_;  // rows that are taken together
-  double weights_ = 0;   // of all classes, with smoothing
+  const bool shows_lse_;  // and of halves, for which exponentials have to be more precise then
+  const bool shared_;     // few long rows, each shared among the threads, in place of rows for each thread
+  const bool short_;      // rows of few classes
+  const int64_t group_;   // rows that are taken together
+  double weights_ = 0;    // of all classes, with smoothing
 };
 
 void CrossEntropyLossCpu(const CrossEntropyLossArgs& a, void* const* data) {

@@ -27,7 +27,7 @@ constexpr int kWarps = 8, kShortThreads = kWarps * 32;
 
 // Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread, V of them at
 // once where a row's elements are `together`.
-template <class Element, int V, bool together, int kPer>
+template <class Element, int V, bool together, int kPer, bool shows_lse>
 __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_constant__ Loss<Element> l) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kAtOnce = 32 / TileGroup<V>::kSize;
   constexpr int kBatch = 32;  // rows for which what they cost by themselves is computed at once
@@ -76,8 +76,9 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
         if (!is_there(i)) continue;
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-          float two = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, scores.times);
-          if (is_there(i + 1)) two += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, scores.times);
+          float two = exp_below<Element, shows_lse>(widen<float>(x[i].at[j]), scores.most, scores.times);
+          if (is_there(i + 1))
+            two += exp_below<Element, shows_lse>(widen<float>(x[i + 1].at[j]), scores.most, scores.times);
           column[j] += static_cast<double>(two);
         }
       }
@@ -126,7 +127,8 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
   l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
 }
 
-template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& on) {
+template <class Element, bool shows_lse>
+Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& on) {
   const auto at = [&](int k) { return static_cast<Element*>(data[k]); };
   Loss<Element> l{.a = a,
                   .labels = {a.labels, data[0], static_cast<const float*>(data[1])},
@@ -152,7 +154,8 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
   if (classes <= kTile) {
     constexpr int kLeast = 4 / sizeof(Element);
     const auto pick = [&]<int V, bool together> {
-      return classes <= 128 ? short_rows<Element, V, together, 8> : short_rows<Element, V, together, 32>;
+      return classes <= 128 ? short_rows<Element, V, together, 8, shows_lse>
+                            : short_rows<Element, V, together, 32, shows_lse>;
     };
     const auto kernel =
         in_pieces(kLeast) ? pick.template operator()<kLeast, true>() : pick.template operator()<1, false>();
@@ -170,18 +173,21 @@ template <class Element> Status run(const CrossEntropyLossArgs& a, void* const* 
   while (team < on.largest_cluster && bytes_in_team(team) > kBlockMemory) team *= 2;
   const int64_t bytes = bytes_in_team(team);
   if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(on, long_rows<Element, true>, blocks * team, team, kLongThreads,
+    return start_in_clusters(on, long_rows<Element, true, shows_lse>, blocks * team, team, kLongThreads,
                              static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, team)),
                              static_cast<int>(at_once));
   constexpr int kSumsAtOnce = 64;
-  return start(on, long_rows<Element, false>, blocks, kLongThreads, static_cast<size_t>(kSumsAtOnce * sums), l, 0,
-               kSumsAtOnce);
+  return start(on, long_rows<Element, false, shows_lse>, blocks, kLongThreads, static_cast<size_t>(kSumsAtOnce * sums),
+               l, 0, kSumsAtOnce);
 }
 
 Status cross_entropy_loss(const CrossEntropyLossArgs& a, void* const* data, Launch& launch) {
   const CudaLaunch on = cuda_launch(launch);
   Status status;
-  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> { status = run<Element>(a, data, on); });
+  visit(Dtypes<float, float16, bfloat16>{}, a.dtype, [&]<class Element> {
+    constexpr bool is_half = sizeof(Element) == 2;  // floats are as precise in any case
+    status = is_half && a.shows_lse() ? run<Element, is_half>(a, data, on) : run<Element, false>(a, data, on);
+  });
   return status;
 }
 [[maybe_unused]] const bool registered = cuda_kernels().add(kCrossEntropyLoss, cross_entropy_loss);

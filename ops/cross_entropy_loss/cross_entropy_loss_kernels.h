@@ -31,6 +31,9 @@ struct CrossEntropyLossArgs {
   double smoothing;
   double zloss_scale;  // 0: there is no z-loss
   bool write_zloss;    // the last two operands
+
+  // Whether a result shows a row's lse, the largest score plus the logarithm of the sum, by itself.
+  bool shows_lse() const { return write_zloss || zloss_scale != 0; }
 };
 // Operands: target, weight or null, input, loss, logProb, zloss, lse.
 inline constexpr Kernel<CrossEntropyLossArgs> kCrossEntropyLoss{"cross_entropy_loss"};

@@ -118,7 +118,7 @@ __device__ __forceinline__ double add_chunks(double* sums, int tiles, int64_t co
 }
 
 // `sums_at_once`: how many tiles' sums there is room for behind the cache.
-template <class Element, bool cached>
+template <class Element, bool cached, bool shows_lse>
 __global__ void __launch_bounds__(kLongThreads, 3)
     long_rows(const __grid_constant__ Loss<Element> l, int tiles_of_block, int sums_at_once) {
   using Part = PartOfRow<Element, cached>;
@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         const int n = static_cast<int>(columns - column < kTile ? columns - column : kTile);
         const TileScores<Element, cached> in_tile{
             cached ? cache + (tile - first_tile) * kWide : part.from + column * part.stride, part.stride};
-        const double sum = sum_exponentials(n, group, in_tile, scores.most, equal);
+        const double sum = sum_exponentials<shows_lse>(n, group, in_tile, scores.most, equal);
         if (group.rank == 0) *team.of(0, sums + (tile - round)) = sum;
         if (l.a.smoothing != 0) {
           const double other = sum_distances<V>(first + column, n, group, in_tile, scores.most, l.labels);

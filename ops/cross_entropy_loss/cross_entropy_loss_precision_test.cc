@@ -147,5 +147,81 @@ TEST_F(CrossEntropyLossOperators, small_rest_of_many_classes_keeps_its_precision
     }
 }
 
+// Rows that are logarithms of probabilities as the dtype holds them: the last class has what the others leave, and the
+// largest score and the logarithm of the sum cancel almost.  In every other row all classes but the first and the last
+// are equal: whatever their exponentials lose adds up.
+void fill_with_log_probabilities(Loss& l) {
+  Random random(7);
+  const int64_t last = l.c.classes - 1;
+  std::vector<double> share(static_cast<size_t>(last));
+  for (int64_t row = 0; row < l.c.rows; ++row) {
+    const double left = 0.02 + 0.4 * static_cast<double>(row) / static_cast<double>(l.c.rows);
+    double sum = 0, rest = 1;
+    for (double& each : share) each = row % 2 == 0 ? 1 : std::exp(random.next() / 16);
+    share[0] = static_cast<double>(last);
+    for (double each : share) sum += each;
+    for (int64_t j = 0; j < last; ++j) {
+      const int64_t at = row * l.c.classes + j;
+      l.input.set(at, std::log((1 - left) * share[static_cast<size_t>(j)] / sum));
+      rest -= std::exp(l.input.get(at));
+    }
+    l.input.set(row * l.c.classes + last, std::log(rest));
+  }
+  if (l.c.classes != 2) return;
+  l.input.set(0, -0.53515625);
+  l.input.set(1, -0.880859375);
+}
+
+double ulp_of_half(DataType dtype, double x) {
+  const bool is_float16 = dtype == DataType::kFloat16;
+  return std::ldexp(1.0, std::max(std::ilogb(x), is_float16 ? -14 : -126) - (is_float16 ? 10 : 7));
+}
+
+TEST_F(CrossEntropyLossOperators, lse_of_halves_is_precise_where_it_cancels) {
+  // An exponential of float loses up to 2^-23 of itself, half of that in its series and half when it is rounded.  The
+  // classes that are not the largest have about half of the sum, so that its logarithm loses 2^-24: an ulp of FLOAT16
+  // where that is smallest, and of BF16 at 2^-17.  To this comes the rounding of a result, half an ulp.
+  constexpr double kLost = 0x1p-24;
+  const Variable variable("DESCEND_EXTENSIONS", "zloss");
+  struct Effect {
+    double scale;  // large, so that squares of small numbers show
+    bool returned;
+  };
+  for (DataType dtype : {DataType::kFloat16, DataType::kBfloat16})
+    for (int64_t classes : {2, 21, 32, 200, 700, 2000, 33001})
+      for (double smoothing : {0.0, 0.1})
+        for (const auto& [scale, returned] : {Effect{0x1p38, true}, Effect{0x1p38, false}, Effect{0, true}}) {
+          const int64_t rows = classes < 10000 ? 64 : 3;
+          Loss l({.rows = rows,
+                  .classes = classes,
+                  .dtype = dtype,
+                  .reduction = "none",
+                  .smoothing = smoothing,
+                  .zloss = scale});
+          l.returnZloss = returned;
+          fill_with_log_probabilities(l);
+          l.input.upload();
+          ASSERT_EQ(l.run(), 0) << recent_error();
+          l.download();
+          Tensor input(DataType::kDouble, {rows, classes}), log_prob(DataType::kDouble, {rows, classes});
+          Tensor loss(DataType::kDouble, {rows}), zloss(DataType::kDouble, {rows}), lse(DataType::kDouble, {rows});
+          for (int64_t i = 0; i < input.size(); ++i) input.set(i, l.input.get(i));
+          CrossEntropyLoss::Params p{input.on_host(), l.target.on_host(), nullptr,         "none",
+                                     kIgnored,        smoothing,          scale,           true,
+                                     loss.on_host(),  log_prob.on_host(), zloss.on_host(), lse.on_host()};
+          find_operator("aclnnCrossEntropyLoss")->reference(&p);
+          const auto error_of = [&](const Tensor& got, const Tensor& want, int64_t i) {
+            return std::fabs(got.get(i) - want.get(i)) - ulp_of_half(dtype, want.get(i)) / 2;
+          };
+          for (int64_t i = 0; i < rows; ++i) {
+            const double x = lse.get(i), of_square = scale * (2 * std::fabs(x) + kLost) * kLost;
+            const std::string where = cat(l.c.words(), ", scale ", scale, ", row ", i, ", lse ", x);
+            if (returned) EXPECT_LE(error_of(l.lse, lse, i), kLost) << where;
+            if (returned) EXPECT_LE(error_of(l.zloss, zloss, i), of_square) << where;
+            EXPECT_LE(error_of(l.loss, loss, i), of_square + kLost) << where;
+          }
+        }
+}
+
 }  // namespace
 }  // namespace descend::test::cross_entropy_loss

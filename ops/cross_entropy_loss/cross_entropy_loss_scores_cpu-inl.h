@@ -28,7 +28,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 //
 // The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
-template <class Element> struct ExpBelow {
+//
+// shows_lse: a result is the largest score plus the logarithm of the sum.  What is left of the two where they cancel
+// shows what a half does not otherwise, and halves have the exponential of floats.
+template <class Element, bool shows_lse = false> struct ExpBelow {
   static constexpr int kLift = 100;
   static constexpr double kDrop = 0x1p-100;
   static constexpr float kFloor = -155;
@@ -40,9 +43,11 @@ template <class Element> struct ExpBelow {
       difference = two_sum(d, x, hn::Neg(most), low);
       p = quick_exp_parts(d, difference, low, shifted);
     } else {
-      // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.
+      // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.  Nor does lse where
+      // it cancels: float holds a difference d that is not 2^13 times the largest score or more.  The sum of others'
+      // exponentials is as small as that score, and loses d * 2^-24 of itself: below 2^-26 for as many as memory holds.
       difference = hn::Sub(x, most);
-      p = quick_exp_parts<true>(d, difference, shifted);
+      p = quick_exp_parts<!shows_lse>(d, difference, shifted);
     }
     const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
     is_most = hn::Eq(x, most);
@@ -132,7 +137,7 @@ template <class D, class Count> HWY_INLINE void count_lanes(D d, hn::Mask<D> mas
 }
 
 // The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
-template <class Element>
+template <bool shows_lse, class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float most, int64_t& times) {
   const hn::CappedTag<float, kColumns> d;
   const hn::Repartition<double, decltype(d)> wide;
@@ -147,7 +152,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
   const auto term = [&](const Element* at) HWY_ATTR {
     hn::Mask<decltype(d)> is_most;
-    const auto below = ExpBelow<Element>::term(d, load_as(d, at), hn::Set(d, most), is_most);
+    const auto below = ExpBelow<Element, shows_lse>::term(d, load_as(d, at), hn::Set(d, most), is_most);
     count_lanes(d, is_most, equal);
     return below;
   };
@@ -165,7 +170,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     store_lanes(d, low, high, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  return sum_columns<kColumns / 2>(column) * ExpBelow<Element>::kDrop;
+  return sum_columns<kColumns / 2>(column) * ExpBelow<Element, shows_lse>::kDrop;
 }
 
 // The same of a row of n <= kPair, of terms that ExpBelow's operator() made.  Reads kPair of them.

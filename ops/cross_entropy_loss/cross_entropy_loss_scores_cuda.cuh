@@ -40,9 +40,11 @@ struct Scores {
 };
 
 // exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast, and NaN, the result is of no use.
+// kLeast, and NaN, the result is of no use.  shows_lse: halves have the exponential of floats, for
+// the reason that the CPU's ExpBelow has.
 inline constexpr float kLeast = -155;
-template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
+template <class Element, bool shows_lse = false>
+DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
   const Lane<float> d;
   const float minus_most = 0 - most;  // not -0
   float shifted, p;
@@ -52,22 +54,22 @@ template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float 
     p = quick_exp_parts(d, difference, low, shifted);
   } else {
     difference = x + minus_most;
-    p = quick_exp_parts<true>(d, difference, shifted);
+    p = quick_exp_parts<!shows_lse>(d, difference, shifted);
   }
   const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
   return std::fma(power, p, power);
 }
 
 // exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(kLeast).
-template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
-  float difference, result = exp_of_difference<Element>(x, most, difference);
+template <class Element, bool shows_lse = false> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
+  float difference, result = exp_of_difference<Element, shows_lse>(x, most, difference);
   asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
   equal += difference == 0;
   return difference == 0 || difference < kLeast ? 0 : result;
 }
 
 // The same of many scores.  Most often none is the largest or far below it: one look at all of them is enough.
-template <class Element, int rows, int V>
+template <bool shows_lse, class Element, int rows, int V>
 __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
                                            float (&result)[rows][V]) {
   int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
@@ -76,14 +78,14 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float difference;
-      result[r][j] = exp_of_difference<Element>(widen<float>(x[r].at[j]), most, difference);
+      result[r][j] = exp_of_difference<Element, shows_lse>(widen<float>(x[r].at[j]), most, difference);
       largest = max(largest, __float_as_int(difference));
     }
   if (largest <= __float_as_int(kLeast)) return;
 #pragma unroll
   for (int r = 0; r < rows; ++r)
 #pragma unroll
-    for (int j = 0; j < V; ++j) result[r][j] = exp_below<Element>(widen<float>(x[r].at[j]), most, equal);
+    for (int j = 0; j < V; ++j) result[r][j] = exp_below<Element, shows_lse>(widen<float>(x[r].at[j]), most, equal);
 }
 
 // Scores of a tile, `stride` apart.  Where they are `together` V of them are read at once.
@@ -105,7 +107,7 @@ template <class Element, bool together> struct TileScores {
 
 // The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
 // first thread.  Two neighbours of a column are added as float, these sums as double.
-template <int V, class Element, bool together>
+template <bool shows_lse, int V, class Element, bool together>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
                                                    const TileScores<Element, together>& scores, float most,
                                                    int& equal) {
@@ -118,7 +120,7 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int r = 0; r < kRows; ++r) x[r] = scores.template columns<V>(i + r * kColumns);
     float term[kRows][V];
-    exps_below(x, most, equal, term);
+    exps_below<shows_lse>(x, most, equal, term);
 #pragma unroll
     for (int r = 0; r < kRows; r += 2)
 #pragma unroll
@@ -129,8 +131,9 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if (i + j >= n) continue;
-      float sum = exp_below<Element>(widen<float>(scores(i + j)), most, equal);
-      if (i + j + kColumns < n) sum += exp_below<Element>(widen<float>(scores(i + j + kColumns)), most, equal);
+      float sum = exp_below<Element, shows_lse>(widen<float>(scores(i + j)), most, equal);
+      if (i + j + kColumns < n)
+        sum += exp_below<Element, shows_lse>(widen<float>(scores(i + j + kColumns)), most, equal);
       column[j] += static_cast<double>(sum);
     }
   return add_columns<V>(column, group.mask) * 0x1p-100;

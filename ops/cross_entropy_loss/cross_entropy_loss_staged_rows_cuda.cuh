@@ -19,11 +19,13 @@ template <class Element> struct StagedRows {
   static constexpr int bytes(int64_t classes) { return 16 * kWarps * kRows * pieces_apart(classes); }
 
   // Of rows that begin where 16 bytes may be moved.  Some cards have less shared memory than the largest rows need.
+  // Nothing may show more of the exponentials than Element does.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     constexpr int kOther = kWarps * static_cast<int>(sizeof(typename LossesOfRows<kRows>::Shared)) + (2 << 10);
     const int64_t classes = l.a.labels.classes;
     return classes % kColumns == 0 && classes <= kMostClasses && bytes(classes) + kOther <= on.shared_memory &&
-           l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0;
+           l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0 &&
+           (std::is_same_v<Element, float> || !l.a.shows_lse());
   }
 };
 
