@@ -33,6 +33,7 @@ struct Labels {
 inline constexpr int kWeights = 1024;     // of the rows that count
 inline constexpr int kRows = 1025;        // that count
 inline constexpr int kAllWeights = 1026;  // of the classes
+static_assert(kWeights >= 2 * 2 * kSumChunks, "sum<2> keeps two numbers a chunk before them, of two lists");
 
 struct CountedRows {
   Labels labels;

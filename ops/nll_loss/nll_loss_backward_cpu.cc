@@ -137,10 +137,10 @@ template <class Bits> bool are_long_rows(const NLLLossBackwardArgs& a) {
 }
 template <class Bits>
 void write_long_rows(const NLLLossBackwardArgs& a, void* const* data, const Gradients& gradients) {
-  constexpr int64_t kStretches = 8;  // or one a thread; the longer they are the faster
+  constexpr int64_t kFewestParts = 8;  // or one a thread; the longer they are the faster
   Bits* const out = static_cast<Bits*>(data[0]);
   const int64_t points = a.points.points(), classes = a.classes.count, elements = points * classes;
-  const int64_t per_part = elements / std::max<int64_t>(kStretches, parallel_width());
+  const int64_t per_part = elements / std::max<int64_t>(kFewestParts, parallel_width());
   const int64_t stretch = (per_part / kTile + 1) * kTile;  // begins at a line, as out does most often
   parallel_for(elements, stretch, [&](int64_t begin, int64_t end) {
     fill_with_zeros(reinterpret_cast<std::byte*>(out + begin), static_cast<size_t>(end - begin) * sizeof(Bits));

@@ -108,6 +108,9 @@ struct SumCut {
   }
 };
 
+// Sums of chunks lie in the scratch as pairs of numbers.
+static_assert(alignof(CudaScratch) % alignof(double2) == 0 && offsetof(CudaScratch, numbers) % alignof(double2) == 0);
+
 // Adds the n parts of a piece to the sum of its chunk, by one thread.
 __device__ inline void add_piece(CudaScratch* scratch, int sum_number, unsigned piece, const double* parts, int n) {
   unsigned* const done = scratch->pieces + sum_number;

@@ -25,8 +25,8 @@ struct CudaScratch {
   static constexpr int kTiles = 64;  // so few that tests have more
 #endif
   unsigned tickets[kTickets];
-  unsigned pieces[kPieces];  // that are added of a sum's chunks
-  double numbers[kNumbers];
+  unsigned pieces[kPieces];              // that are added of a sum's chunks
+  alignas(16) double numbers[kNumbers];  // in pairs, too: double2
   double tiles[kTiles];
 };
 
