@@ -17,7 +17,7 @@ __device__ __forceinline__ Owned<Index> owned(const UpsampleNearest3dArgs& a, in
   return {count > 0 ? first : 0, count};
 }
 
-// `width`: of every box, where it is one number and rows are neighbours; 0 where not.
+// `width`: of every box, where that is one number; 0 where not.
 template <class T, class Element, class Index, int V, int along, int width>
 __global__ void __launch_bounds__(kThreads)
     add_boxes(UpsampleNearest3dArgs a, VolumeWalk<along> walk, Element* to, const Element* from) {
@@ -35,7 +35,18 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll 2
       for (Index y = 0; y < height.count; ++y) add(from + z * stride[kDepth] + y * stride[kHeight]);
   };
-  if constexpr (width > 0) {
+  if constexpr (width > 0 && along == kChannel) {
+    from += index[kWidth] * width * stride[kWidth];
+    add_row([&](const Element* row) {
+      Some<Element, V> terms[width];
+#pragma unroll
+      for (int j = 0; j < width; ++j) terms[j] = *reinterpret_cast<const Some<Element, V>*>(row + j * stride[kWidth]);
+#pragma unroll
+      for (int i = 0; i < V; ++i)
+#pragma unroll
+        for (int j = 0; j < width; ++j) sum[i] += widen<T>(terms[j].at[i]);
+    });
+  } else if constexpr (width > 0) {
     add_row([&](const Element* row) {
       Some<Element, V> terms[width];
 #pragma unroll
@@ -89,21 +100,23 @@ template <class T, class Element> Status add_all(const UpsampleNearest3dArgs& a,
     return moves_together(a.input, axis, V, to, 16) && moves_together(a.output, axis, V, from, 16);
   };
   if (!is_small(a)) return run(add_boxes<T, Element, int64_t, 1, kWidth, 0>, 1);
-  if (together(kChannel)) return run(add_boxes<T, Element, int, V, kChannel, 0>, V);
-  if (together(kWidth)) {
+  const auto run_along = [&]<int along> {
     switch (box_width(a)) {
       case 1:
-        return run(add_boxes<T, Element, int, V, kWidth, 1>, V);
+        return run(add_boxes<T, Element, int, V, along, 1>, V);
       case 2:
-        return run(add_boxes<T, Element, int, V, kWidth, 2>, V);
+        return run(add_boxes<T, Element, int, V, along, 2>, V);
       case 3:
-        return run(add_boxes<T, Element, int, V, kWidth, 3>, V);
+        return run(add_boxes<T, Element, int, V, along, 3>, V);
       case 4:
-        return run(add_boxes<T, Element, int, V, kWidth, 4>, V);
+        return run(add_boxes<T, Element, int, V, along, 4>, V);
       default:
-        break;
+        return along == kChannel ? run(add_boxes<T, Element, int, V, kChannel, 0>, V)
+                                 : run(add_boxes<T, Element, int, 1, kWidth, 0>, 1);
     }
-  }
+  };
+  if (together(kChannel)) return run_along.template operator()<kChannel>();
+  if (together(kWidth)) return run_along.template operator()<kWidth>();
   return run(add_boxes<T, Element, int, 1, kWidth, 0>, 1);
 }
 

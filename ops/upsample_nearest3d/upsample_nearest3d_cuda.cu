@@ -6,6 +6,31 @@
 namespace descend::cuda {
 namespace {
 
+// V elements from number `begin` of a row on that repeats each element of `from`.
+template <int repeat, int V, class Bits, class Index>
+__device__ __forceinline__ Some<Bits, V> repeated(const Bits* from, Index begin) {
+  Some<Bits, V> some;
+  from += begin / repeat;
+  if constexpr (V % repeat == 0) {
+    const auto few = *reinterpret_cast<const Some<Bits, V / repeat>*>(from);
+#pragma unroll
+    for (int i = 0; i < V; ++i) some.at[i] = few.at[i / repeat];
+  } else {
+    const int phase = static_cast<int>(begin % repeat);  // the first one has been there so often already
+    constexpr int kMost = (V + repeat - 2) / repeat + 1;
+    Bits few[kMost];
+#pragma unroll
+    for (int i = 0; i < kMost; ++i)
+      if (i * repeat < phase + V) few[i] = from[i];  // no further than the row
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      some.at[i] = few[i / repeat];
+      if (i % repeat != 0 && phase + i % repeat >= repeat) some.at[i] = few[i / repeat + 1];
+    }
+  }
+  return some;
+}
+
 // A thread writes V elements along the axis of the walk, in some neighbouring rows: what follows from the same source
 // is read once.  `repeat`: each element of a row is there so often, one after the other; 0 where that is not known.
 template <class Bits, class Index, int V, int along, int repeat>
@@ -21,10 +46,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int axis = 0; axis < kUpsampleAxes; ++axis) out += index[axis] * a.output.stride[axis];
   from += index[kBatch] * a.input.stride[kBatch] + index[kChannel] * a.input.stride[kChannel] +
           source(kDepth, index[kDepth]) * a.input.stride[kDepth];
-  if constexpr (along == kChannel)
-    from += source(kWidth, index[kWidth]) * a.input.stride[kWidth];
-  else if constexpr (repeat > 0)
-    from += index[kWidth] / repeat;
+  if constexpr (along == kChannel) from += source(kWidth, index[kWidth]) * a.input.stride[kWidth];
   const Index height = static_cast<Index>(a.output.size[kHeight]) - index[kHeight];
   Index last = -1;
   Vectors some;
@@ -35,9 +57,7 @@ __global__ void __launch_bounds__(kThreads)
       if constexpr (along == kChannel) {
         some = *reinterpret_cast<const Vectors*>(at);
       } else if constexpr (repeat > 0) {
-        const auto few = *reinterpret_cast<const Some<Bits, V / repeat>*>(at);
-#pragma unroll
-        for (int i = 0; i < V; ++i) some.at[i] = few.at[i / repeat];
+        some = repeated<repeat, V>(at, index[kWidth]);
       } else {
 #pragma unroll
         for (int i = 0; i < V; ++i) some.at[i] = at[source(kWidth, index[kWidth] + i) * a.input.stride[kWidth]];
@@ -48,12 +68,15 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// How often a row repeats each of its elements: 1 or 2 where it is the same number for all, otherwise 0.
-int64_t repeats(const UpsampleNearest3dArgs& a) {
-  const float factor = a.factor[kWidth];
-  if (factor != 1 && factor != 0.5f) return 0;
-  const int64_t repeat = static_cast<int64_t>(1 / factor), last = a.output.size[kWidth] - 1;
-  return last < (1 << 24) && last / repeat < a.input.size[kWidth] ? repeat : 0;  // up to there float counts exactly
+// How often each index of an axis is repeated: 1, 2 or 3 where it is the same number for all, otherwise 0.
+int repeats(const UpsampleNearest3dArgs& a, int axis) {
+  constexpr int64_t kExact = 1 << 20;  // up to there the product with a third, too, is off by less than another third
+  for (const int repeat : {1, 2, 3}) {
+    if (a.factor[axis] != 1.0f / static_cast<float>(repeat)) continue;
+    const int64_t last = a.output.size[axis] - 1;
+    return last < kExact && last / repeat < a.input.size[axis] ? repeat : 0;
+  }
+  return 0;
 }
 
 template <class Bits> Status upsample_as(const UpsampleNearest3dArgs& a, void* const* data, Launch& launch) {
@@ -62,18 +85,19 @@ template <class Bits> Status upsample_as(const UpsampleNearest3dArgs& a, void* c
   Bits* const out = static_cast<Bits*>(data[0]);
   const Bits* const from = static_cast<const Bits*>(data[1]);
   const auto run = [&]<int along>(void (*kernel)(UpsampleNearest3dArgs, VolumeWalk<along>, Bits*, const Bits*), int v) {
-    constexpr int kRows = 4;
-    const VolumeWalk<along> walk(a.output, v, kRows);
+    const int rows = repeats(a, kHeight) == 3 ? 3 : 4;  // of one source, or of two
+    const VolumeWalk<along> walk(a.output, v, rows);
     return start(on, kernel, ceil_divide(walk.count, kThreads), kThreads, 0, a, walk, out, from);
   };
   if (is_small(a)) {
     if (moves_together(a.output, kChannel, V, out, 16) && moves_together(a.input, kChannel, V, from, 16))
       return run(upsample<Bits, int, V, kChannel, 0>, V);
     if (moves_together(a.output, kWidth, V, out, 16)) {
-      const int64_t repeat = repeats(a);
+      const int repeat = repeats(a, kWidth);
       const auto whole = [&](int64_t v) { return moves_together(a.input, kWidth, v, from, sizeof(Bits) * v); };
       if (repeat == 1 && whole(V)) return run(upsample<Bits, int, V, kWidth, 1>, V);
       if (repeat == 2 && whole(V / 2)) return run(upsample<Bits, int, V, kWidth, 2>, V);
+      if (repeat == 3 && a.input.stride[kWidth] == 1) return run(upsample<Bits, int, V, kWidth, 3>, V);
       return run(upsample<Bits, int, V, kWidth, 0>, V);
     }
     return run(upsample<Bits, int, 1, kWidth, 0>, 1);

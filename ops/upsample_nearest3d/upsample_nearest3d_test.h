@@ -35,6 +35,7 @@ inline const std::vector<Case> kCases{
     {{2, 3, 2, 3, 5}, {4, 6, 10}},      // twice
     {{1, 2, 2, 2, 9}, {8, 8, 36}},      // four times
     {{1, 5, 1, 2, 7}, {3, 6, 21}},      // three times
+    {{1, 8, 2, 3, 16}, {6, 9, 48}},     // the same, in vectors whichever axis they are along
     {{2, 3, 2, 3, 5}, {3, 7, 11}},      // no whole factor
     {{1, 3, 5, 7, 20}, {2, 3, 7}},      // smaller
     {{1, 3, 4, 2, 3}, {1, 1, 1}},       // to one point
