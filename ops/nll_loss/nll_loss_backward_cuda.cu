@@ -39,13 +39,17 @@ struct Gradients {
     }
     return bits;
   }
-  // The same where every operand is of one type.
+  // The same, where every operand is an Element; void: where they are not of one type.
   template <class Bits, class Element>
-  __device__ __forceinline__ Bits of_one_type(int64_t c, int64_t gradient_at, double factor) const {
-    const Element weight = static_cast<const Element*>(classes.weight)[classes.place_of(c)];
-    if (reduced) return std::bit_cast<Bits>(narrow<Element>(-(factor * widen<double>(weight))));
-    const Element gradient = static_cast<const Element*>(gradOutput)[gradient_at];
-    return std::bit_cast<Bits>(narrow<Element>(-(widen<float>(gradient) * widen<float>(weight))));
+  __device__ __forceinline__ Bits value(int64_t c, int64_t gradient_at, double factor) const {
+    if constexpr (std::is_void_v<Element>) {
+      return of<Bits>(c, gradient_at, factor);
+    } else {
+      const Element weight = static_cast<const Element*>(classes.weight)[classes.place_of(c)];
+      if (reduced) return std::bit_cast<Bits>(narrow<Element>(-(factor * widen<double>(weight))));
+      const Element gradient = static_cast<const Element*>(gradOutput)[gradient_at];
+      return std::bit_cast<Bits>(narrow<Element>(-(widen<float>(gradient) * widen<float>(weight))));
+    }
   }
 
  private:
@@ -100,10 +104,7 @@ __global__ void __launch_bounds__(kThreads)
       uint32_t value = 0, number = 0xffff;
       if (gradients.classes.counts(index[i]) && index[i] >= first && index[i] < first + classes) {
         const int64_t gradient_at = offset[2] + (column * count + i) * gradient_step;
-        if constexpr (std::is_void_v<Element>)
-          value = gradients.of<Bits>(index[i], gradient_at, factor);
-        else
-          value = gradients.of_one_type<Bits, Element>(index[i], gradient_at, factor);
+        value = gradients.value<Bits, Element>(index[i], gradient_at, factor);
         number = static_cast<uint32_t>(index[i] - first);
       }
       PlaneWord<Bits>& word = words[v][i / kPerWord];
@@ -131,7 +132,7 @@ template <class Bits> struct FlatPosition {
   int number;  // of the class
   Bits value;
 };
-template <class Bits>
+template <class Bits, class Element>
 __global__ void __launch_bounds__(kThreads)
     write_flat(const __grid_constant__ Gradients gradients, Divisor per_position, int64_t positions,
                int64_t target_step, int64_t gradient_step, Bits* out) {
@@ -144,12 +145,23 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t first = per_position.divide(column);
   const int there = (static_cast<int>(column) + elements - 1) / classes + 1;
   const double factor = gradients.common_factor();
-  for (int p = static_cast<int>(threadIdx.x); p <= there; p += kThreads) {
-    found[p] = {kNowhere, Bits{}};
-    if (p == there) break;  // the last vector may ask for one more
-    const int64_t target = gradients.target_at((first + p) * target_step);
-    if (gradients.classes.counts(target))
-      found[p] = {static_cast<int>(target), gradients.of<Bits>(target, (first + p) * gradient_step, factor)};
+  constexpr int kAtOnce = 4;  // positions of a thread whose targets are asked for together
+  for (int begin_at = static_cast<int>(threadIdx.x); begin_at <= there; begin_at += kAtOnce * kThreads) {
+    int64_t target[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int p = begin_at + u * kThreads;
+      target[u] = p < there ? gradients.target_at((first + p) * target_step) : -1;  // no class
+    }
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      const int p = begin_at + u * kThreads;
+      if (p > there) break;  // the last vector may ask for one more
+      found[p] = {kNowhere, Bits{}};
+      if (gradients.classes.counts(target[u]))
+        found[p] = {static_cast<int>(target[u]),
+                    gradients.value<Bits, Element>(target[u], (first + p) * gradient_step, factor)};
+    }
   }
   __syncthreads();
 #pragma unroll 4
@@ -215,6 +227,16 @@ template <class Bits> bool in_vectors(const NLLLossBackwardArgs& a, const void* 
   return true;
 }
 
+// The kernel for operands of one type, or for any.
+template <class Bits, class Pick> auto kernel_of(const NLLLossBackwardArgs& a, const Pick& pick) {
+  auto kernel = pick.template operator()<void>();
+  if (a.points.dtype[0] == a.classes.rounded)
+    visit(Dtypes<float, float16, bfloat16>{}, a.points.dtype[0], [&]<class Element> {
+      if constexpr (sizeof(Element) == sizeof(Bits)) kernel = pick.template operator()<Element>();
+    });
+  return kernel;
+}
+
 template <class Bits> Status write_gradients(const NLLLossBackwardArgs& a, void* const* data, Launch& launch) {
   constexpr int64_t count = Vector<Bits>::kCount;
   const CudaLaunch on = cuda_launch(launch);
@@ -234,11 +256,7 @@ template <class Bits> Status write_gradients(const NLLLossBackwardArgs& a, void*
       const int64_t wanted = std::min(ceil_divide(on.multiprocessors * 4, blocks), ceil_divide(classes, kFewest));
       const int64_t per_part = std::min<int64_t>(ceil_divide(classes, wanted), kMostClasses);
       const int64_t parts = ceil_divide(classes, per_part);
-      auto kernel = write_planes<Bits, void, kVectors>;
-      if (a.points.dtype[0] == a.classes.rounded)
-        visit(Dtypes<float, float16, bfloat16>{}, a.points.dtype[0], [&]<class Element> {
-          if constexpr (sizeof(Element) == sizeof(Bits)) kernel = write_planes<Bits, Element, kVectors>;
-        });
+      const auto kernel = kernel_of<Bits>(a, [&]<class Element> { return write_planes<Bits, Element, kVectors>; });
       return start(on, kernel, blocks * parts, kThreads, 0, gradients, Places<3>(a.points, last),
                    Divisor(a.points.extent[last] / count), vectors, a.points.stride[1][last], a.points.stride[2][last],
                    a.class_stride, static_cast<int>(per_part), Divisor(blocks), out);
@@ -246,7 +264,8 @@ template <class Bits> Status write_gradients(const NLLLossBackwardArgs& a, void*
     const bool packed =
         (classes == 1 || a.class_stride == 1) && (last < 0 || (last == 0 && a.points.stride[0][0] == classes));
     if (packed && is_aligned(out) && classes <= INT32_MAX / 2)
-      return start(on, write_flat<Bits>, ceil_divide(points * classes, kFlatElements<Bits>), kThreads,
+      return start(on, kernel_of<Bits>(a, [&]<class Element> { return write_flat<Bits, Element>; }),
+                   ceil_divide(points * classes, kFlatElements<Bits>), kThreads,
                    (kFlatElements<Bits> / static_cast<size_t>(classes) + 3) * sizeof(FlatPosition<Bits>), gradients,
                    Divisor(classes), points, last < 0 ? 0 : a.points.stride[1][0], last < 0 ? 0 : a.points.stride[2][0],
                    out);
