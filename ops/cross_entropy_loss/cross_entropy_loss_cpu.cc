@@ -150,10 +150,11 @@ template <class Element> class CrossEntropy {
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
     struct Sums {
-      SumOfTiles below, distance;
+      SumOfTiles<ColumnedSum> below;
+      SumOfTiles<> distance;
     };
     Sums sums[kRows];
-    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles(classes), SumOfTiles(classes)};
+    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles<ColumnedSum>(classes), SumOfTiles<>(classes)};
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
@@ -237,7 +238,7 @@ template <class Element> class CrossEntropy {
     scores.most += 0.0f;
     if (scores.is_number()) {
       std::atomic<int64_t> times{0};
-      scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
+      scores.below = sum_tiles<ColumnedSum>(classes, [&](int64_t begin, int64_t n) {
         double sum = 0;
         int64_t equal = 0;
         tiles_of(begin, begin + n,

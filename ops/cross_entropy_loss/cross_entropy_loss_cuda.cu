@@ -173,12 +173,11 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   while (team < on.largest_cluster && bytes_in_team(team) > kBlockMemory) team *= 2;
   const int64_t bytes = bytes_in_team(team);
   if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(on, long_rows<Element, true, shows_lse>, blocks * team, team, kLongThreads,
-                             static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, team)),
-                             static_cast<int>(at_once));
-  constexpr int kSumsAtOnce = 64;
-  return start(on, long_rows<Element, false, shows_lse>, blocks, kLongThreads, static_cast<size_t>(kSumsAtOnce * sums),
-               l, 0, kSumsAtOnce);
+    return start_in_clusters(
+        on, a.smoothing != 0 ? long_rows<Element, shows_lse, true> : long_rows<Element, shows_lse, false>,
+        blocks * team, team, kLongThreads, static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, team)),
+        static_cast<int>(at_once));
+  return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }
 
 Status cross_entropy_loss(const CrossEntropyLossArgs& a, void* const* data, Launch& launch) {

@@ -4,14 +4,11 @@
 //
 // The largest score must be known before the exponentials are added, and their sum before the row is written, so a
 // block often waits.  Blocks are small, for several to be on a multiprocessor and one to compute while another reads or
-// writes; but not more than leave registers for everything.  A team's barrier empties the L1 cache, and what was
-// spilled there is far away then: with four blocks and some bytes spilled, rows of 32000 float16 took half as long
-// again.  A row that is too long for one block's shared memory is kept in that of up to eight, where the card can form
-// such teams (clusters, compute capability 9.0); what fits nowhere is read three times.
+// writes; but not more than leave registers for everything.  A row that is too long for one block's shared memory is
+// kept in that of up to eight; what fits nowhere is read three times.
 #pragma once
-#include <cooperative_groups.h>
-
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_team_cuda.cuh"
 
 namespace descend::cuda {
 
@@ -24,23 +21,6 @@ template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) 
   return c + c / static_cast<Index>(kTile) * kSkew;
 }
 
-// The blocks that share a row.
-struct Team {
-#if __CUDA_ARCH__ >= 900
-  __device__ int size() const { return static_cast<int>(cooperative_groups::this_cluster().num_blocks()); }
-  __device__ int rank() const { return static_cast<int>(cooperative_groups::this_cluster().block_rank()); }
-  __device__ void wait() const { cooperative_groups::this_cluster().sync(); }
-  template <class T> __device__ T* of(int rank, T* mine) const {
-    return cooperative_groups::this_cluster().map_shared_rank(mine, static_cast<unsigned>(rank));
-  }
-#else
-  __device__ int size() const { return 1; }
-  __device__ int rank() const { return 0; }
-  __device__ void wait() const { __syncthreads(); }
-  template <class T> __device__ T* of(int, T* mine) const { return mine; }
-#endif
-};
-
 // A row's scores from the first tile of this block on: in shared memory or where they are.
 template <class Element, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
@@ -50,24 +30,24 @@ template <class Element, bool cached> struct PartOfRow {
   Element* cache;
   Index columns;
 
-  // Reads all, into the cache if there is one, and returns the largest of this thread's.
+  // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
+  __device__ __forceinline__ void begin(bool in_vectors) const {
+    if (!cached || !in_vectors) return;
+#pragma unroll 4
+    for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
+      begin_copy(reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)),
+                 reinterpret_cast<const Vector<Element>*>(from + c));
+  }
+  // After begin().  Reads all, into the cache if there is one, and returns the largest of this thread's.
   __device__ __forceinline__ float read(bool in_vectors) const {
     float most = -std::numeric_limits<float>::infinity();
     if (in_vectors) {
       Vector<Element> at_place;
       for (Element& each : at_place.at) each = narrow<Element>(most);
-      const auto in_cache = [&](Index c) { return reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)); };
-      const auto in_memory = [&](Index c) { return reinterpret_cast<const Vector<Element>*>(from + c); };
-      constexpr int kStep = kLongThreads * kPiece;
-      const Index begin = static_cast<int>(threadIdx.x) * kPiece;
-      if constexpr (cached) {  // all are asked for at once: registers would hold a few only
+      if (cached) wait_for_copies();
 #pragma unroll 4
-        for (Index c = begin; c < columns; c += kStep) begin_copy(in_cache(c), in_memory(c));
-        wait_for_copies();
-      }
-#pragma unroll 4
-      for (Index c = begin; c < columns; c += kStep)
-        keep_larger(at_place.at, (cached ? in_cache(c) : in_memory(c))->at);
+      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
+        keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c).at);
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
@@ -84,8 +64,7 @@ template <class Element, bool cached> struct PartOfRow {
     if (in_vectors) {
 #pragma unroll 2
       for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
-        Vector<Element> piece =
-            *reinterpret_cast<const Vector<Element>*>(cached ? cache + place_in_cache(c) : from + c);
+        Vector<Element> piece = load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c);
         float result[kPiece];
 #pragma unroll
         for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
@@ -100,133 +79,230 @@ template <class Element, bool cached> struct PartOfRow {
   }
 };
 
-// What SumOfTiles adds up of all tiles' sums, a thread a chunk, in the block's first thread; writes over them.
-__device__ __forceinline__ double add_chunks(double* sums, int tiles, int64_t count) {
-  const int per_chunk = static_cast<int>(tiles_per_chunk(count)), begin = static_cast<int>(threadIdx.x) * per_chunk;
-  if (begin < tiles) {
-    const int end = begin + per_chunk < tiles ? begin + per_chunk : tiles;
-    CompensatedSum chunk;
-#pragma unroll 8
-    for (int i = begin; i < end; ++i) chunk.add(sums[i]);
-    sums[begin] = chunk.value();
+// What SumOfTiles<ColumnedSum> makes of all tiles' sums, by a warp, a few lanes a chunk; writes over them.
+__device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t count) {
+  constexpr int V = 2, kAtOnce = 32 / TileGroup<V>::kSize;
+  const TileGroup<V> group;
+  const int per_chunk = static_cast<int>(tiles_per_chunk(count)), lane = static_cast<int>(threadIdx.x) % 32;
+  for (int first = lane / TileGroup<V>::kSize * per_chunk; first < tiles; first += kAtOnce * per_chunk) {
+    const int n = tiles - first < per_chunk ? tiles - first : per_chunk;
+    const double chunk = sum_tile<V>(n, group, [&](int i, int there, double(&value)[V]) {
+#pragma unroll
+      for (int j = 0; j < V; ++j)
+        if (j < there) value[j] = sums[first + i + j];
+    });
+    if (group.rank == 0) sums[first] = chunk;
   }
-  __syncthreads();
-  CompensatedSum all;
-  if (threadIdx.x == 0)
-    for (int i = 0; i < tiles; i += per_chunk) all.add(sums[i]);
-  return all.value();
+  __syncwarp();
+  if (tiles <= per_chunk) return sums[0];
+  const TileGroup<1> columns;
+  double column[1] = {};
+  for (int first = columns.rank * per_chunk; first < tiles; first += static_cast<int>(kSumColumns<double>) * per_chunk)
+    column[0] += sums[first];
+  return __shfl_sync(~0u, add_columns<1>(column, columns.mask), 0);
 }
 
-// `sums_at_once`: how many tiles' sums there is room for behind the cache.
-template <class Element, bool cached, bool shows_lse>
+// The losses of the rows so far, which one thread adds, and what the last one's is made of.  In shared memory: no other
+// thread needs registers for it.
+struct RowsSoFar {
+  CompensatedSum loss, zloss;
+  int counted = 0;
+  Scores scores;
+  double log_sum = 0;
+
+  template <class Element>
+  __device__ void add(const Loss<Element>& l, int64_t row, const typename Loss<Element>::Label& label) {
+    const RowLoss of_row = l.finish(row, label, scores, log_sum);
+    loss.add(of_row.loss);
+    zloss.add(of_row.zloss);
+    counted += of_row.counted;
+  }
+  template <class Element> __device__ void keep(const Loss<Element>& l, int64_t block) const {
+    l.keep_sum(kLosses, block, loss.value());
+    l.keep_sum(kZlosses, block, zloss.value());
+    l.keep_sum(kCounted, block, counted);
+  }
+};
+
+__device__ __forceinline__ float largest_of_lanes(float most) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) most = std::fmax(most, __shfl_xor_sync(~0u, most, step));
+  return most;
+}
+
+// Rows that are kept in the shared memory of a team, `tiles_of_block` in each block's.  `at_once`: for so many tiles'
+// sums there is room before them.  `smooth`: whether the labels are smoothed.
+template <class Element, bool shows_lse, bool smooth>
 __global__ void __launch_bounds__(kLongThreads, 3)
-    long_rows(const __grid_constant__ Loss<Element> l, int tiles_of_block, int sums_at_once) {
-  using Part = PartOfRow<Element, cached>;
-  using Index = typename Part::Index;
-  constexpr int V = 4 / sizeof(Element);  // columns of a thread
-  static_assert(kSumChunks <= kLongThreads);
+    long_rows(const __grid_constant__ Loss<Element> l, int tiles_of_block, int at_once) {
+  constexpr int V = 8 / sizeof(Element);  // columns of a thread
   constexpr int kGroups = kLongThreads / TileGroup<V>::kSize, kWarps = kLongThreads / 32;
   constexpr int kWide = static_cast<int>(kTile) + kSkew;  // of a tile in the cache
-  double* const sums = shared_memory<double>();           // of exponentials, then of distances; the first block's
-  double* const distances = sums + sums_at_once;
-  Element* const cache = reinterpret_cast<Element*>(distances + (l.a.smoothing != 0 ? sums_at_once : 0));
-  __shared__ float most_of[kWarps], most_of_block;
-  __shared__ int times, counted;
-  __shared__ LogProb f;
+  double* const sums = shared_memory<double>();  // of exponentials, then of distances; the first block's are used
+  double* const distances = sums + at_once;
+  Element* const cache = reinterpret_cast<Element*>(distances + (smooth ? at_once : 0));
+  __shared__ float most_of[kLargestTeam * kWarps];
+  __shared__ int times_of[kLargestTeam * kWarps];
+  __shared__ LogProb f_of_row;
+  __shared__ Box most_box, sums_box, f_box;
   const Team team;
-  const int team_size = team.size(), rank = team.rank(), thread = static_cast<int>(threadIdx.x);
-  const bool adds = rank == 0 && thread == 0;
+  const int team_size = team.size(), rank = team.rank(), warps = team_size * kWarps;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
   const int64_t begin = blockIdx.x / team_size * l.per_block;
   const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
-  const Index classes = static_cast<Index>(l.a.labels.classes), tiles = (classes - 1) / static_cast<Index>(kTile) + 1;
-  const Index first_tile = static_cast<Index>(rank) * tiles_of_block;
-  const Index first = first_tile * static_cast<Index>(kTile);
-  const Index mine = tiles_of_block == 0 ? classes : static_cast<Index>(tiles_of_block) * static_cast<Index>(kTile);
-  const Index columns = classes - first < mine ? (classes > first ? classes - first : 0) : mine;
-  const Index end_tile = first_tile + (columns + static_cast<Index>(kTile) - 1) / static_cast<Index>(kTile);
+  const int classes = static_cast<int>(l.a.labels.classes), tiles = static_cast<int>(ceil_divide(classes, kTile));
+  const int first_tile = rank * tiles_of_block, first = first_tile * static_cast<int>(kTile);
+  const int mine = tiles_of_block * static_cast<int>(kTile), rest = classes > first ? classes - first : 0;
+  const int columns = rest < mine ? rest : mine;
   const TileGroup<V> group;
-  const int number = thread / TileGroup<V>::kSize;
-  CompensatedSum loss_sum, zloss_sum;
-  if (adds) counted = 0;
+  const bool adds = rank == 0 && thread == 0;
+  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar)];
+  RowsSoFar& so_far = *reinterpret_cast<RowsSoFar*>(memory);
+  typename Loss<Element>::Label label;
+  if (thread == 0) {
+    so_far = {};
+    team.open(most_box);
+    team.open(sums_box);
+    team.open(f_box);
+  }
+  team.meet();
   for (int64_t row = begin; row < end; ++row) {
-    const Part part{l.at(row, first), l.a.input.column, cache, columns};
-    typename Loss<Element>::Label label;
-    if (adds) label = l.label_of(row);  // asked for long before it is needed
-    Scores scores;
-    scores.most = part.read(l.in_vectors);
-    for (int step = 16; step > 0; step /= 2)
-      scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, step));
-    if (thread % 32 == 0) most_of[thread / 32] = scores.most;
-    __syncthreads();
+    const PartOfRow<Element, true> part{l.at(row, first), l.a.input.column, cache, columns};
+    const unsigned time = static_cast<unsigned>(row - begin);
+    part.begin(l.in_vectors);
     if (thread == 0) {
-      times = 0;
-      for (int warp = 1; warp < kWarps; ++warp) scores.most = std::fmax(scores.most, most_of[warp]);
-      most_of_block = scores.most;
+      team.expect(most_box, warps * static_cast<int>(sizeof(float)));
+      team.expect(f_box, sizeof(LogProb));
     }
-    team.wait();
-    for (int other = 0; other < team_size; ++other)
-      scores.most = std::fmax(scores.most, *team.of(other, &most_of_block));
-    scores.most += 0.0f;
+    if (adds) {
+      team.expect(sums_box,
+                  warps * static_cast<int>(sizeof(int)) + (smooth ? 2 : 1) * tiles * static_cast<int>(sizeof(double)));
+      if (row > begin) so_far.add(l, row - 1, label);  // while the copies are under way
+      label = l.label_of(row);                         // asked for long before it is needed
+    }
+    Scores scores;
+    scores.most = largest_of_lanes(part.read(l.in_vectors));
+    if (lane < team_size) team.send(lane, most_of[rank * kWarps + warp], scores.most, most_box);
+    __syncthreads();  // what a thread has copied is there for all
+    team.wait(most_box, time);
+#pragma unroll 1
+    for (int i = lane; i < warps; i += 32) scores.most = std::fmax(scores.most, most_of[i]);
+    scores.most = largest_of_lanes(scores.most) + 0.0f;
 
-    SumOfTiles below(classes), distance(classes);
-    int equal = 0;
-    for (Index round = 0; round < tiles && scores.is_number(); round += sums_at_once) {
-      const Index round_end = round + sums_at_once < end_tile ? round + sums_at_once : end_tile;
-      for (Index tile = (round > first_tile ? round : first_tile) + number; tile < round_end; tile += kGroups) {
-        const Index column = (tile - first_tile) * static_cast<Index>(kTile);
-        const int n = static_cast<int>(columns - column < kTile ? columns - column : kTile);
-        const TileScores<Element, cached> in_tile{
-            cached ? cache + (tile - first_tile) * kWide : part.from + column * part.stride, part.stride};
-        const double sum = sum_exponentials<shows_lse>(n, group, in_tile, scores.most, equal);
-        if (group.rank == 0) *team.of(0, sums + (tile - round)) = sum;
-        if (l.a.smoothing != 0) {
-          const double other = sum_distances<V>(first + column, n, group, in_tile, scores.most, l.labels);
-          if (group.rank == 0) *team.of(0, distances + (tile - round)) = other;
+    // Of a row whose largest score is no number, too, though nothing comes of it: everybody waits for what is sent.
+    for (int tile = thread / TileGroup<V>::kSize; tile * kTile < columns; tile += kGroups) {
+      const int column = tile * static_cast<int>(kTile);
+      const int n = columns - column < kTile ? columns - column : static_cast<int>(kTile);
+      const TileScores<Element, true> in_tile{cache + tile * kWide, 1};
+      const double below = sum_exponentials<shows_lse>(n, group, in_tile, scores.most, scores.times);
+      if (group.rank == 0) team.send(0, sums[first_tile + tile], below, sums_box);
+      if constexpr (smooth) {
+        const double distance = sum_distances<V>(first + column, n, group, in_tile, scores.most, l.labels);
+        if (group.rank == 0) team.send(0, distances[first_tile + tile], distance, sums_box);
+      }
+    }
+    scores.times = add_lanes(scores.times);
+    if (lane == 0) team.send(0, times_of[rank * kWarps + warp], scores.times, sums_box);
+    if (rank == 0) {
+      team.wait(sums_box, time);
+      if (warp == 0) {
+        scores.below = sum_of_tiles(sums, tiles, classes);
+        if constexpr (smooth) {
+          SumOfTiles<> distance(classes);
+          distance.add(distances, tiles);
+          scores.distance = distance.value();
+        }
+        scores.times = 0;
+#pragma unroll 1
+        for (int i = lane; i < warps; i += 32) scores.times += times_of[i];
+        scores.times = add_lanes(scores.times);
+        const double log_sum = scores.log_sum();
+        if (lane < team_size) team.send(lane, f_of_row, scores.log_prob(log_sum), f_box);
+        if (lane == 0) {
+          so_far.scores = scores;
+          so_far.log_sum = log_sum;
         }
       }
-      if (round + sums_at_once >= tiles) {
-        for (int step = 16; step > 0; step /= 2) equal += __shfl_xor_sync(~0u, equal, step);
-        if (thread % 32 == 0 && equal > 0) atomicAdd(team.of(0, &times), equal);  // a count has no order
-      }
-      team.wait();
-      if constexpr (cached) {  // there is one round
-        if (rank != 0) break;
-        scores.below = add_chunks(sums, static_cast<int>(tiles), classes);
-        if (l.a.smoothing != 0) scores.distance = add_chunks(distances, static_cast<int>(tiles), classes);
-        break;
-      } else if (adds) {
-        const int there = static_cast<int>(tiles - round < sums_at_once ? tiles - round : sums_at_once);
-        below.add(sums, there);
-        if (l.a.smoothing != 0) distance.add(distances, there);
-      }
-      if (round + sums_at_once < tiles) team.wait();
     }
-    double log_sum = 0;
-    if (adds) {
-      scores.times = times;
-      if (!cached) scores.below = below.value();
-      if (!cached) scores.distance = distance.value();
-      log_sum = scores.log_sum();
-      f = scores.log_prob(log_sum);
-    }
-    team.wait();
-    if (adds) {  // while the others write
-      const RowLoss of_row = l.finish(row, label, scores, log_sum);
-      loss_sum.add(of_row.loss);
-      zloss_sum.add(of_row.zloss);
-      counted += of_row.counted;
-    }
-    part.write(*team.of(0, &f), l.log_prob + row * l.a.log_prob.row + first * l.a.log_prob.column, l.a.log_prob.column,
+    team.wait(f_box, time);
+    part.write(f_of_row, l.log_prob + row * l.a.log_prob.row + first * l.a.log_prob.column, l.a.log_prob.column,
                l.in_vectors);
-    __syncthreads();
   }
-  team.wait();  // nobody ends while another may look into its memory
   if (adds) {
-    l.keep_sum(kLosses, blockIdx.x / team_size, loss_sum.value());
-    l.keep_sum(kZlosses, blockIdx.x / team_size, zloss_sum.value());
-    l.keep_sum(kCounted, blockIdx.x / team_size, counted);
+    so_far.add(l, end - 1, label);  // there is no team without a row
+    so_far.keep(l, blockIdx.x / team_size);
   }
   l.add_blocks(gridDim.x / team_size);
+}
+
+// Rows that are too long for that: by one block, read where they are.
+inline constexpr int kSumsAtOnce = 64;
+template <class Element, bool shows_lse>
+__global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_constant__ Loss<Element> l) {
+  constexpr int V = 4 / sizeof(Element), kGroups = kLongThreads / TileGroup<V>::kSize, kWarps = kLongThreads / 32;
+  const bool smooth = l.a.smoothing != 0;
+  __shared__ double sums[kSumsAtOnce], distances[kSumsAtOnce];
+  __shared__ float most_of[kWarps];
+  __shared__ int times_of[kWarps];
+  __shared__ LogProb f_of_row;
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
+  const int64_t begin = blockIdx.x * l.per_block, classes = l.a.labels.classes;
+  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  const TileGroup<V> group;
+  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar)];
+  RowsSoFar& so_far = *reinterpret_cast<RowsSoFar*>(memory);
+  if (thread == 0) so_far = {};
+  for (int64_t row = begin; row < end; ++row) {
+    const PartOfRow<Element, false> part{l.at(row, 0), l.a.input.column, nullptr, classes};
+    typename Loss<Element>::Label label;
+    if (thread == 0) label = l.label_of(row);
+    Scores scores;
+    scores.most = largest_of_lanes(part.read(l.in_vectors));
+    if (lane == 0) most_of[warp] = scores.most;
+    __syncthreads();
+    for (const float each : most_of) scores.most = std::fmax(scores.most, each);
+    scores.most += 0.0f;
+    SumOfTiles<ColumnedSum> below(classes);
+    SumOfTiles<> distance(classes);
+    for (int64_t round = 0; round < classes; round += kSumsAtOnce * kTile) {
+      const int64_t left = ceil_divide(classes - round, kTile);
+      const int there = static_cast<int>(left < kSumsAtOnce ? left : kSumsAtOnce);
+      for (int tile = thread / TileGroup<V>::kSize; tile < there; tile += kGroups) {
+        const int64_t column = round + tile * kTile;
+        const int n = static_cast<int>(classes - column < kTile ? classes - column : kTile);
+        const TileScores<Element, false> in_tile{part.from + column * part.stride, part.stride};
+        const double one = sum_exponentials<shows_lse>(n, group, in_tile, scores.most, scores.times);
+        if (group.rank == 0) sums[tile] = one;
+        if (!smooth) continue;
+        const double other = sum_distances<V>(column, n, group, in_tile, scores.most, l.labels);
+        if (group.rank == 0) distances[tile] = other;
+      }
+      __syncthreads();
+      if (thread == 0) {
+        below.add(sums, there);
+        if (smooth) distance.add(distances, there);
+      }
+      __syncthreads();
+    }
+    scores.times = add_lanes(scores.times);
+    if (lane == 0) times_of[warp] = scores.times;
+    __syncthreads();
+    if (thread == 0) {
+      scores.times = 0;
+      for (const int each : times_of) scores.times += each;
+      scores.below = below.value();
+      scores.distance = distance.value();
+      so_far.scores = scores;
+      so_far.log_sum = scores.log_sum();
+      f_of_row = scores.log_prob(so_far.log_sum);
+      so_far.add(l, row, label);
+    }
+    __syncthreads();
+    part.write(f_of_row, l.log_prob + row * l.a.log_prob.row, l.a.log_prob.column, l.in_vectors);
+    __syncthreads();
+  }
+  if (thread == 0) so_far.keep(l, blockIdx.x);
+  l.add_blocks(gridDim.x);
 }
 
 }  // namespace descend::cuda

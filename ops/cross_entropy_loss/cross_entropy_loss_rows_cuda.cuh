@@ -155,7 +155,7 @@ template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count
   double totals[kLists];
 #pragma unroll
   for (int list = 0; list < kLists; ++list) {
-    SumOfTiles sum(blocks);
+    SumOfTiles<> sum(blocks);
     sum.add(parts[list], tiles);
     totals[list] = sum.value();
   }

@@ -77,6 +77,11 @@ template <class Piece> __device__ __forceinline__ void store_at_once(void* to, c
 #endif
 }
 
+// Loads them so.
+template <class Piece> __device__ __forceinline__ Piece load_at_once(const void* from) {
+  return std::bit_cast<Piece>(*static_cast<const uint4*>(from));
+}
+
 // Keeps the larger of two elements, at each of V places; a number rather than a NaN.
 template <class Element, int V> __device__ __forceinline__ void keep_larger(Element (&most)[V], const Element (&x)[V]) {
   if constexpr (sizeof(Element) == 2 && V % 2 == 0) {  // two by one instruction

@@ -99,7 +99,7 @@ template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
 // The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
 // from number `begin` on.  What a sum is does not depend on the other lists, nor on how many tiles a thread takes at a
 // time; 0: as many as suit terms that cost little.
-template <int lists, class Tile>
+template <int lists, class Running = CompensatedSum, class Tile>
 std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t tiles_at_once = 0) {
   std::array<double, lists> result{};
   if (count == 0) return result;
@@ -120,7 +120,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
       }
     });
     for (int list = 0; list < lists; ++list) {
-      SumOfTiles sum(count);
+      SumOfTiles<Running> sum(count);
       sum.add(sums[list], tiles);
       result[static_cast<size_t>(list)] = sum.value();
     }
@@ -128,7 +128,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
   }
   double sums[lists][kSumChunks];
   parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    CompensatedSum sum[lists];
+    Running sum[lists];
     for (int64_t at = begin; at < end; ++at) {
       const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
       for (int list = 0; list < lists; ++list) sum[list].add(parts[static_cast<size_t>(list)]);
@@ -136,7 +136,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
     for (int list = 0; list < lists; ++list) sums[list][begin / per_chunk] = sum[list].value();
   });
   for (int list = 0; list < lists; ++list) {
-    CompensatedSum sum;
+    Running sum;
     for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[list][chunk]);
     result[static_cast<size_t>(list)] = sum.value();
   }
@@ -163,8 +163,9 @@ template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
 }
 
 // The sum of one list, of whose tiles tile(begin, n) answers the sum.
-template <class Tile> double sum_tiles(int64_t count, const Tile& tile) {
-  return sum_tiles<1>(count, [&](int64_t begin, int64_t n) { return std::array<double, 1>{tile(begin, n)}; })[0];
+template <class Running = CompensatedSum, class Tile> double sum_tiles(int64_t count, const Tile& tile) {
+  const auto tile_of_list = [&](int64_t begin, int64_t n) { return std::array<double, 1>{tile(begin, n)}; };
+  return sum_tiles<1, Running>(count, tile_of_list)[0];
 }
 
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.

@@ -2,7 +2,7 @@
 // The order of a sum's additions, for every backend: it depends on the number of terms alone.
 //
 // A tile of kTile terms is added in columns, of double or of float, the columns as a tree in double; tiles and then
-// chunks of tiles are added one after the other with compensation.
+// chunks of tiles are added one after the other with compensation, or in columns again where no term is negative.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -31,6 +31,28 @@ class CompensatedSum {
   double sum_ = 0, lost_ = 0;
 };
 
+// A running sum in columns.  Of terms that are not negative it loses next to nothing, and its chains of additions are
+// short: those of a CompensatedSum are long where one thread adds what a whole GPU's block has made.
+class ColumnedSum {
+ public:
+  DESCEND_HOST_DEVICE void add(double x) {
+    column_[next_] += x;
+    next_ = (next_ + 1) % kColumns;
+  }
+  DESCEND_HOST_DEVICE double value() const {
+    double column[kColumns];
+    for (int64_t i = 0; i < kColumns; ++i) column[i] = column_[i];
+    for (int64_t width = kColumns / 2; width > 0; width /= 2)
+      for (int64_t i = 0; i < width; ++i) column[i] += column[i + width];
+    return column[0];
+  }
+
+ private:
+  static constexpr int64_t kColumns = kSumColumns<double>;
+  double column_[kColumns] = {};
+  int64_t next_ = 0;
+};
+
 // How many tiles of `count` terms make a chunk.
 DESCEND_HOST_DEVICE inline int64_t tiles_per_chunk(int64_t count) {
   const int64_t least = kChunk / kTile, even = ((count - 1) / kTile) / kSumChunks + 1;
@@ -38,7 +60,7 @@ DESCEND_HOST_DEVICE inline int64_t tiles_per_chunk(int64_t count) {
 }
 
 // What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
-class SumOfTiles {
+template <class Running = CompensatedSum> class SumOfTiles {
  public:
   DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count = 1) : per_chunk_(tiles_per_chunk(count)) {}
   // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
@@ -62,14 +84,14 @@ class SumOfTiles {
     }
   }
   DESCEND_HOST_DEVICE double value() const {
-    CompensatedSum sum = sum_;
+    Running sum = sum_;
     if (tiles_ != 0) sum.add(chunk_.value());
     return sum.value();
   }
 
  private:
   int64_t per_chunk_, tiles_ = 0;  // of the chunk that is not full yet
-  CompensatedSum chunk_, sum_;
+  Running chunk_, sum_;
 };
 
 }  // namespace descend
