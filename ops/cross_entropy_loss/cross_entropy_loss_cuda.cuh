@@ -59,31 +59,26 @@ __device__ __forceinline__ int add_lanes(int count) {  // each lane gets the sum
   return count;
 }
 
-// Without weights rows are counted: whole numbers, whose sum is the same in any order.
+// Without weights rows are counted: whole numbers, whose sum is the same in any order.  A block's first thread adds its
+// own and finds out by the same addition whether it is the last.
 template <class Rows> __global__ void __launch_bounds__(kThreads) count_rows(Rows labels, CudaScratch* scratch) {
   __shared__ int counts[kThreads / 32];
-  const auto of_block = [&](int count) {  // thread 0 knows
-    count = add_lanes(count);
-    if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
-    __syncthreads();
-    int all = 0;
-    for (const int each : counts) all += each;
-    __syncthreads();
-    return all;
-  };
+  let_next_kernel_begin();
   const int64_t step = int64_t{gridDim.x} * kThreads;
   int count = 0;
 #pragma unroll 8
   for (int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x; row < labels.of.rows; row += step)
     count += labels[row] != kNoClass;
-  count = of_block(count);
-  int* const of_blocks = reinterpret_cast<int*>(scratch->numbers);
-  if (threadIdx.x == 0) of_blocks[blockIdx.x] = count;
-  if (!is_last_block(&scratch->tickets[0])) return;
-  count = 0;
-  for (unsigned block = threadIdx.x; block < gridDim.x; block += kThreads) count += __ldcg(of_blocks + block);
-  count = of_block(count);
-  if (threadIdx.x == 0) scratch->numbers[kWeights] = scratch->numbers[kRows] = count;
+  count = add_lanes(count);
+  if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  unsigned long long mine = 1ull << 32;
+  for (const int each : counts) mine += static_cast<unsigned>(each);
+  const unsigned long long all = atomicAdd(&scratch->counts, mine) + mine;
+  if (all >> 32 != gridDim.x) return;
+  scratch->numbers[kWeights] = scratch->numbers[kRows] = static_cast<uint32_t>(all);
+  scratch->counts = 0;  // for the next launch
 }
 
 // The sums over so few rows that every block adds them itself, by its first threads: a kernel less to launch.

@@ -105,6 +105,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     __syncthreads();
     total = few[0];
   } else if (g.a.reduction == CrossEntropyReduction::kMean) {
+    wait_for_kernel_before();
     total = g.scratch->numbers[kWeights];
   }
   const PlainRow own = plain_row(g, first + lane, target, 1 / total);
@@ -140,9 +141,13 @@ __global__ void __launch_bounds__(kThreads, 3)
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
   const int64_t of_row = g.a.labels.classes / Vector<Element>::kCount;
   const int64_t rows_of_warp = std::min<int64_t>(kPieces<Element> * kLanes / of_row, kLanes);
-  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp);
-  return start(on, write_rows<Element>, ceil_divide(warps * kLanes, kThreads), kThreads, 0, g, Divisor(of_row),
-               static_cast<int>(rows_of_warp));
+  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kThreads);
+  const Divisor per_row(of_row);
+  const int rows = static_cast<int>(rows_of_warp);
+  // Behind a kernel of this call, which adds up the rows' weights, elements can be asked for before it is done.
+  return g.a.reduction == CrossEntropyReduction::kMean && !g.adds_rows
+             ? start_early(on, write_rows<Element>, blocks, kThreads, 0, g, per_row, rows)
+             : start(on, write_rows<Element>, blocks, kThreads, 0, g, per_row, rows);
 }
 
 }  // namespace

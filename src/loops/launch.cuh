@@ -60,6 +60,36 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
   return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
 }
 
+// The same, but it may begin when all blocks of the kernel before it have called let_next_kernel_begin(): it waits by
+// itself before it reads what that one writes.  Cards of compute capability 9.0 can; others begin it as any.
+template <class... Parameters, class... Arguments>
+Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+                   const Arguments&... arguments) {
+  if (blocks == 0) return {};
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(blocks);
+  config.blockDim = static_cast<unsigned>(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = on.stream;
+  config.attrs = &early;
+  config.numAttrs = on.largest_cluster > 1 ? 1 : 0;
+  const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel, arguments...); };
+  return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
+}
+__device__ __forceinline__ void let_next_kernel_begin() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void wait_for_kernel_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
 // A block's dynamic shared memory.
 template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char memory[];

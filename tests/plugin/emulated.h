@@ -71,6 +71,7 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by) {
 
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* at, unsigned by) { return (*at += by) - by; }
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long by) { return (*at += by) - by; }
 inline int atomicAdd(int* at, int by) { return (*at += by) - by; }
 template <class T> T __ldcg(const T* at) { return *at; }
 inline uint32_t __umulhi(uint32_t a, uint32_t b) { return static_cast<uint32_t>(uint64_t{a} * b >> 32); }
@@ -101,6 +102,13 @@ Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), in
                          size_t shared, const Arguments&... arguments) {  // of one block: CudaLaunch says so
   return start(on, kernel, blocks, threads, shared, arguments...);
 }
+template <class... Parameters, class... Arguments>
+Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+                   const Arguments&... arguments) {
+  return start(on, kernel, blocks, threads, shared, arguments...);
+}
+inline void let_next_kernel_begin() {}
+inline void wait_for_kernel_before() {}
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) { emulated::begin_copy(shared, from); }
 inline void wait_for_copies() { emulated::wait_for_copies(); }

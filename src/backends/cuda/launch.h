@@ -25,6 +25,7 @@ struct CudaScratch {
   static constexpr int kTiles = 64;  // so few that tests have more
 #endif
   unsigned tickets[kTickets];
+  unsigned long long counts;             // rows, and how many blocks have counted them in the upper half
   unsigned pieces[kPieces];              // that are added of a sum's chunks
   alignas(16) double numbers[kNumbers];  // in pairs, too: double2
   double tiles[kTiles];
