@@ -62,6 +62,9 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   LossesOfRows<S::kRows> sums(shared_sums[warp]);
   int counted = 0;
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
+  // Where warps have many batches they begin after each other: otherwise all wait for memory, or compute, at once.
+  constexpr unsigned kMany = 8, kNanoseconds = 375;
+  if (end - begin >= kMany * S::kRows) sleep_for(static_cast<unsigned>(block) % (2 * S::kWarps) * kNanoseconds);
   int rows = rows_from(begin);
   int64_t label = label_from(begin);
   for_pieces(rows, [&](Piece* staged, int i) { begin_copy(staged, input + begin * per_row + i); });
