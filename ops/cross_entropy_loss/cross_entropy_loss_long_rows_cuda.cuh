@@ -104,20 +104,20 @@ __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t 
 
 // The losses of the rows so far, which one thread adds, and what the last one's is made of.  In shared memory: no other
 // thread needs registers for it.
-struct RowsSoFar {
+template <class Element> struct RowsSoFar {
   CompensatedSum loss, zloss;
   int counted = 0;
+  typename Loss<Element>::Label label;
   Scores scores;
   double log_sum = 0;
 
-  template <class Element>
-  __device__ void add(const Loss<Element>& l, int64_t row, const typename Loss<Element>::Label& label) {
+  __device__ void add(const Loss<Element>& l, int64_t row) {
     const RowLoss of_row = l.finish(row, label, scores, log_sum);
     loss.add(of_row.loss);
     zloss.add(of_row.zloss);
     counted += of_row.counted;
   }
-  template <class Element> __device__ void keep(const Loss<Element>& l, int64_t block) const {
+  __device__ void keep(const Loss<Element>& l, int64_t block) const {
     l.keep_sum(kLosses, block, loss.value());
     l.keep_sum(kZlosses, block, zloss.value());
     l.keep_sum(kCounted, block, counted);
@@ -156,9 +156,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const int columns = rest < mine ? rest : mine;
   const TileGroup<V> group;
   const bool adds = rank == 0 && thread == 0;
-  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar)];
-  RowsSoFar& so_far = *reinterpret_cast<RowsSoFar*>(memory);
-  typename Loss<Element>::Label label;
+  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
+  RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
   if (thread == 0) {
     so_far = {};
     team.open(most_box);
@@ -174,11 +173,12 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       team.expect(most_box, warps * static_cast<int>(sizeof(float)));
       team.expect(f_box, sizeof(LogProb));
     }
+    typename Loss<Element>::Label label;
     if (adds) {
       team.expect(sums_box,
                   warps * static_cast<int>(sizeof(int)) + (smooth ? 2 : 1) * tiles * static_cast<int>(sizeof(double)));
-      if (row > begin) so_far.add(l, row - 1, label);  // while the copies are under way
-      label = l.label_of(row);                         // asked for long before it is needed
+      if (row > begin) so_far.add(l, row - 1);  // while the copies are under way
+      label = l.label_of(row);                  // asked for long before it is needed
     }
     Scores scores;
     scores.most = largest_of_lanes(part.read(l.in_vectors));
@@ -217,11 +217,12 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         for (int i = lane; i < warps; i += 32) scores.times += times_of[i];
         scores.times = add_lanes(scores.times);
         const double log_sum = scores.log_sum();
-        if (lane < team_size) team.send(lane, f_of_row, scores.log_prob(log_sum), f_box);
         if (lane == 0) {
+          so_far.label = label;  // has come before others know f and may write over its score
           so_far.scores = scores;
           so_far.log_sum = log_sum;
         }
+        if (lane < team_size) team.send(lane, f_of_row, scores.log_prob(log_sum), f_box);
       }
     }
     team.wait(f_box, time);
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
                l.in_vectors);
   }
   if (adds) {
-    so_far.add(l, end - 1, label);  // there is no team without a row
+    so_far.add(l, end - 1);  // there is no team without a row
     so_far.keep(l, blockIdx.x / team_size);
   }
   l.add_blocks(gridDim.x / team_size);
@@ -249,13 +250,12 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
   const int64_t begin = blockIdx.x * l.per_block, classes = l.a.labels.classes;
   const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
   const TileGroup<V> group;
-  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar)];
-  RowsSoFar& so_far = *reinterpret_cast<RowsSoFar*>(memory);
+  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
+  RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
   if (thread == 0) so_far = {};
   for (int64_t row = begin; row < end; ++row) {
     const PartOfRow<Element, false> part{l.at(row, 0), l.a.input.column, nullptr, classes};
-    typename Loss<Element>::Label label;
-    if (thread == 0) label = l.label_of(row);
+    if (thread == 0) so_far.label = l.label_of(row);
     Scores scores;
     scores.most = largest_of_lanes(part.read(l.in_vectors));
     if (lane == 0) most_of[warp] = scores.most;
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
       so_far.scores = scores;
       so_far.log_sum = scores.log_sum();
       f_of_row = scores.log_prob(so_far.log_sum);
-      so_far.add(l, row, label);
+      so_far.add(l, row);
     }
     __syncthreads();
     part.write(f_of_row, l.log_prob + row * l.a.log_prob.row, l.a.log_prob.column, l.in_vectors);
