@@ -34,9 +34,22 @@ target_compile_options(descend_cuda_kernels PRIVATE -fmad=false --expt-relaxed-c
                                                     -Xcompiler=-Wall,-ffp-contract=off)
 set_target_properties(descend_cuda_kernels PROPERTIES CUDA_VISIBILITY_PRESET hidden)
 
+# The first capability whose code has what came with 9.0: a later card that runs code for an earlier one has none of it.
+set(first_with_clusters 1000)
+foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
+  string(REGEX MATCH "^[0-9]+" number "${architecture}")
+  if(number STREQUAL "")  # "native", "all"
+    set(number 90)
+  endif()
+  if(number GREATER_EQUAL 90 AND number LESS first_with_clusters)
+    set(first_with_clusters ${number})
+  endif()
+endforeach()
+
 file(GLOB cuda_backend CONFIGURE_DEPENDS src/backends/cuda/*.cc)
 add_library(descend_cuda MODULE ${cuda_backend} $<TARGET_OBJECTS:descend_cuda_kernels>)
 target_include_directories(descend_cuda SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
+target_compile_definitions(descend_cuda PRIVATE DESCEND_FIRST_WITH_CLUSTERS=${first_with_clusters})
 target_link_libraries(descend_cuda PRIVATE descend_flags descend Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(descend_cuda PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/descend_cuda.map -Wl,-z,defs
                                          -Wl,-z,nodelete)

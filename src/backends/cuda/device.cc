@@ -20,7 +20,7 @@ CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
       name_(properties.name),
       multiprocessors_(properties.multiProcessorCount),
       shared_memory_(static_cast<int>(properties.sharedMemPerBlockOptin)),
-      largest_cluster_(properties.major >= 9 ? 8 : 1) {}
+      largest_cluster_(10 * properties.major + properties.minor >= DESCEND_FIRST_WITH_CLUSTERS ? 8 : 1) {}
 
 bool CudaDevice::ready() const {
   if (cuda_is_the_parents()) {
