@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What only a card shows: a failing kernel is told with its operator's name, memory runs out, two streams overlap."""
+"""What only a card shows: a failing kernel is told with its operator's name, memory runs out, blocks share long rows, two
+streams overlap."""
 import os
 import pathlib
 import subprocess
@@ -20,8 +21,8 @@ class Card(unittest.TestCase):
         run(CC, "-std=gnu99", "-Wall", "-Werror", SOURCE / "tests/cuda/card.c", f"-I{SOURCE}", f"-I{prefix()}/include",
             f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-o", cls.program)
 
-    def start(self, how):
-        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", ASCEND_GLOBAL_LOG_LEVEL="4")
+    def start(self, how, **more):
+        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", ASCEND_GLOBAL_LOG_LEVEL="4", **more)
         ended = subprocess.run([self.program, how], env=environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         return ended.stdout
@@ -31,6 +32,12 @@ class Card(unittest.TestCase):
 
     def test_memory_that_runs_out_leaves_everything_usable(self):
         self.assertRegex(self.start("memory"), r"(?s)full: 207001 after some blocks, .*aclrtMalloc.*\nafter: 0, 7\n")
+
+    def test_rows_that_blocks_share_have_the_same_bits_as_on_the_cpu(self):
+        lines = self.start("rows").splitlines()
+        self.assertEqual(lines, self.start("rows", DESCEND_DEVICE="cpu").splitlines())
+        for line, in_place in zip(lines[::2], lines[1::2]):
+            self.assertEqual(line, in_place.replace(" in place", ""))
 
     def test_two_streams_overlap(self):
         self.assertIn("the second began before the first ended", self.start("overlap"))

@@ -140,6 +140,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   }
   add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});  // long, several of a block
 });
 
 }  // namespace

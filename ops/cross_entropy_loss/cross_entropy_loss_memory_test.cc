@@ -72,6 +72,7 @@ TEST_F(CrossEntropyLossOperators, work_in_place) {
     for (Layout layout : output_layouts())
       cases.push_back({.rows = 45, .classes = 70, .dtype = dtype, .smoothing = 0.1, .from = layout, .to = layout});
     cases.push_back({.rows = 45, .classes = 128, .dtype = dtype});
+    for (int64_t classes : {700, 40000}) cases.push_back({.rows = 3, .classes = classes, .dtype = dtype});
   }
   for (const Case& c : cases) {
     Gradient g(c);
@@ -81,8 +82,12 @@ TEST_F(CrossEntropyLossOperators, work_in_place) {
     ASSERT_EQ(Gradient::run(g, g.logProb, &workspace), 0);
     EXPECT_EQ(workspace, 0u);
     ASSERT_EQ(l.run(), 0);
+    l.loss.download();
+    const std::string loss = l.loss.bits(0);
     ASSERT_EQ(Loss::run(l, l.input, &workspace), 0);
     EXPECT_EQ(workspace, 0u);
+    l.loss.download();
+    EXPECT_EQ(l.loss.bits(0), loss) << c.words();
     for (Tensor* t : {&g.out, &g.logProb, &l.logProb, &l.input}) t->download();
     for (int64_t i = 0; i < g.out.size(); ++i) {
       ASSERT_EQ(g.logProb.bits(i), g.out.bits(i)) << c.words() << " " << i;

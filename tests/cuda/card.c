@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What only a card shows, in the way the argument says: a kernel that fails, memory that is not there, two streams,
-   an end with many. */
+/* What only a card shows, in the way the argument says: a kernel that fails, memory that is not there, rows that blocks
+   share, two streams, an end with many. */
 #include "tests/checker/program.h"
 
 static const char* text(void) {
@@ -41,27 +41,76 @@ static int memory(aclrtStream stream) {
   return 0;
 }
 
-/* The loss of one very long row is the work of one block: of two streams both are under way at once. */
-static void queue_long_row(aclrtStream stream, int64_t classes, aclrtEvent begin, aclrtEvent end) {
-  const int64_t matrix[2] = {1, classes}, one = 1;
-  int64_t target = 0;
-  void* scores = device_copy(NULL, sizeof(float) * (size_t)classes);
-  aclrtMemset(scores, sizeof(float) * (size_t)classes, 0, sizeof(float) * (size_t)classes);
+/* The loss of rows of scores. */
+static void queue_loss(aclrtStream stream, int64_t rows, int64_t classes, void* scores, void* log_prob, void* targets,
+                       void* loss, const char* reduction) {
+  const int64_t matrix[2] = {rows, classes}, one = 1;
+  const int64_t losses = strcmp(reduction, "none") == 0 ? rows : 1;
   aclTensor* in = tensor(scores, ACL_FLOAT, 2, matrix);
-  aclTensor* label = tensor(device_copy(&target, sizeof(target)), ACL_INT64, 1, &one);
-  aclTensor* loss = tensor(device_copy(NULL, 4), ACL_FLOAT, 1, &one);
-  aclTensor* log_prob = tensor(device_copy(NULL, sizeof(float) * (size_t)classes), ACL_FLOAT, 2, matrix);
+  aclTensor* label = tensor(targets, ACL_INT64, 1, &rows);
+  aclTensor* out = tensor(loss, ACL_FLOAT, 1, &losses);
+  aclTensor* log_probs = tensor(log_prob, ACL_FLOAT, 2, matrix);
   aclTensor* zloss = tensor(device_copy(NULL, 4), ACL_FLOAT, 1, &one);
   aclTensor* lse = tensor(device_copy(NULL, 4), ACL_FLOAT, 1, &one);
   uint64_t size = 0;
   aclOpExecutor* executor = NULL;
-  char none[] = "none";
-  int status = aclnnCrossEntropyLossGetWorkspaceSize(in, label, NULL, none, -100, 0, 0, false, loss, log_prob, zloss,
+  char name[8];
+  strcpy(name, reduction);
+  int status = aclnnCrossEntropyLossGetWorkspaceSize(in, label, NULL, name, -100, 0, 0, false, out, log_probs, zloss,
                                                      lse, &size, &executor);
-  aclrtRecordEvent(begin, stream);
   if (status == 0) status = aclnnCrossEntropyLoss(NULL, size, executor, stream);
-  aclrtRecordEvent(end, stream);
   if (status != 0) printf("%d %s\n", status, text());
+}
+
+/* What is in memory, as one number. */
+static uint64_t digest(const void* memory, size_t bytes) {
+  uint32_t* words = malloc(bytes);
+  aclrtMemcpy(words, bytes, memory, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+  uint64_t sum = 14695981039346656037u;
+  for (size_t i = 0; i < bytes / sizeof(*words); ++i) sum = (sum ^ words[i]) * 1099511628211u;
+  free(words);
+  return sum;
+}
+
+/* Rows so long that blocks share them, several after each other in a team, and rows that no team can keep; also in
+   place, where a label's score must be read before it is written over. */
+static int rows(aclrtStream stream) {
+  static const int64_t kShapes[][2] = {{4200, 20000}, {9, 128256}, {2, 600001}};
+  for (size_t shape = 0; shape < sizeof(kShapes) / sizeof(*kShapes); ++shape) {
+    const int64_t count = kShapes[shape][0], classes = kShapes[shape][1];
+    const size_t elements = (size_t)(count * classes);
+    float* values = malloc(elements * sizeof(float));
+    int64_t* labels = malloc((size_t)count * sizeof(int64_t));
+    for (size_t i = 0; i < elements; ++i) values[i] = (float)((uint32_t)i * 2654435761u >> 16) / 4096 - 8;
+    for (int64_t i = 0; i < count; ++i) labels[i] = i * 7919 % classes;
+    void *scores = device_copy(values, elements * sizeof(float)), *out = device_copy(NULL, elements * sizeof(float));
+    void *targets = device_copy(labels, (size_t)count * sizeof(int64_t)), *loss = device_copy(NULL, sizeof(float));
+    for (int in_place = 0; in_place < 2; ++in_place) {
+      void* const to = in_place ? scores : out;
+      queue_loss(stream, count, classes, scores, to, targets, loss, "mean");
+      const int status = aclrtSynchronizeStream(stream);
+      printf("%lld x %lld%s: %d, %016llx %016llx\n", (long long)count, (long long)classes, in_place ? " in place" : "",
+             status, (unsigned long long)digest(loss, sizeof(float)),
+             (unsigned long long)digest(to, elements * sizeof(float)));
+    }
+    free(values);
+    free(labels);
+    aclrtFree(scores);
+    aclrtFree(out);
+  }
+  return 0;
+}
+
+/* The loss of one very long row is the work of one block: of two streams both are under way at once. */
+static void queue_long_row(aclrtStream stream, int64_t classes, aclrtEvent begin, aclrtEvent end) {
+  const size_t bytes = sizeof(float) * (size_t)classes;
+  const int64_t target = 0;
+  void* scores = device_copy(NULL, bytes);
+  aclrtMemset(scores, bytes, 0, bytes);
+  void *out = device_copy(NULL, bytes), *targets = device_copy(&target, sizeof(target)), *loss = device_copy(NULL, 4);
+  aclrtRecordEvent(begin, stream);
+  queue_loss(stream, 1, classes, scores, out, targets, loss, "none");
+  aclrtRecordEvent(end, stream);
 }
 static int overlap(aclrtStream stream) {
   aclrtStream other;
@@ -102,6 +151,7 @@ int main(int count, char** arguments) {
   const char* how = count > 1 ? arguments[1] : "";
   if (strcmp(how, "fault") == 0) return fault(stream);
   if (strcmp(how, "memory") == 0) return memory(stream);
+  if (strcmp(how, "rows") == 0) return rows(stream);
   if (strcmp(how, "overlap") == 0) return overlap(stream);
   if (strcmp(how, "leave") == 0) return leave();
   return 2;
