@@ -6,6 +6,7 @@
 // Those of few classes without a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones:
 // cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_staged_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -170,7 +171,7 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
     return ceil_divide(tiles, team) * (kTile + kSkew) * static_cast<int64_t>(sizeof(Element)) + at_once * sums;
   };
   int team = 1;
-  while (team < on.largest_cluster && bytes_in_team(team) > kBlockMemory) team *= 2;
+  while (team < std::min(on.largest_cluster, kLargestTeam) && bytes_in_team(team) > kBlockMemory) team *= 2;
   const int64_t bytes = bytes_in_team(team);
   if (bytes + kOther <= on.shared_memory)
     return start_in_clusters(

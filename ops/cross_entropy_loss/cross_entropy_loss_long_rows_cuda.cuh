@@ -5,79 +5,14 @@
 // The largest score must be known before the exponentials are added, and their sum before the row is written, so a
 // block often waits.  Blocks are small, for several to be on a multiprocessor and one to compute while another reads or
 // writes; but not more than leave registers for everything.  A row that is too long for one block's shared memory is
-// kept in that of up to eight; what fits nowhere is read three times.
+// kept in that of up to eight; what fits nowhere: cross_entropy_loss_longest_rows_cuda.cuh.
 #pragma once
-#include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_team_cuda.cuh"
 
 namespace descend::cuda {
 
-inline constexpr int kLongThreads = 256;
 inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit beside each other
-
-// Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
-inline constexpr int kSkew = 16;
-template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) {
-  return c + c / static_cast<Index>(kTile) * kSkew;
-}
-
-// A row's scores from the first tile of this block on: in shared memory or where they are.
-template <class Element, bool cached> struct PartOfRow {
-  using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
-  static constexpr int kPiece = Vector<Element>::kCount;
-  const Element* from;
-  int64_t stride;
-  Element* cache;
-  Index columns;
-
-  // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
-  __device__ __forceinline__ void begin(bool in_vectors) const {
-    if (!cached || !in_vectors) return;
-#pragma unroll 4
-    for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
-      begin_copy(reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)),
-                 reinterpret_cast<const Vector<Element>*>(from + c));
-  }
-  // After begin().  Reads all, into the cache if there is one, and returns the largest of this thread's.
-  __device__ __forceinline__ float read(bool in_vectors) const {
-    float most = -std::numeric_limits<float>::infinity();
-    if (in_vectors) {
-      Vector<Element> at_place;
-      for (Element& each : at_place.at) each = narrow<Element>(most);
-      if (cached) wait_for_copies();
-#pragma unroll 4
-      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
-        keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c).at);
-#pragma unroll
-      for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
-    } else {
-      for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads) {
-        const Element one = from[c * stride];
-        if (cached) cache[place_in_cache(c)] = one;
-        most = std::fmax(most, widen<float>(one));
-      }
-    }
-    return most;
-  }
-  __device__ __forceinline__ void write(const LogProb& log_prob, Element* to, int64_t to_stride,
-                                        bool in_vectors) const {
-    if (in_vectors) {
-#pragma unroll 2
-      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
-        Vector<Element> piece = load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c);
-        float result[kPiece];
-#pragma unroll
-        for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
-        narrow_all(result, piece.at);
-        store_at_once(to + c, piece);
-      }
-    } else {
-      for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads)
-        to[c * to_stride] =
-            narrow<Element>(log_prob(widen<float>(cached ? cache[place_in_cache(c)] : from[c * stride])));
-    }
-  }
-};
 
 // What SumOfTiles<ColumnedSum> makes of all tiles' sums, by a warp, a few lanes a chunk; writes over them.
 __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t count) {
@@ -100,34 +35,6 @@ __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t 
   for (int first = columns.rank * per_chunk; first < tiles; first += static_cast<int>(kSumColumns<double>) * per_chunk)
     column[0] += sums[first];
   return __shfl_sync(~0u, add_columns<1>(column, columns.mask), 0);
-}
-
-// The losses of the rows so far, which one thread adds, and what the last one's is made of.  In shared memory: no other
-// thread needs registers for it.
-template <class Element> struct RowsSoFar {
-  CompensatedSum loss, zloss;
-  int counted = 0;
-  typename Loss<Element>::Label label;
-  Scores scores;
-  double log_sum = 0;
-
-  __device__ void add(const Loss<Element>& l, int64_t row) {
-    const RowLoss of_row = l.finish(row, label, scores, log_sum);
-    loss.add(of_row.loss);
-    zloss.add(of_row.zloss);
-    counted += of_row.counted;
-  }
-  __device__ void keep(const Loss<Element>& l, int64_t block) const {
-    l.keep_sum(kLosses, block, loss.value());
-    l.keep_sum(kZlosses, block, zloss.value());
-    l.keep_sum(kCounted, block, counted);
-  }
-};
-
-__device__ __forceinline__ float largest_of_lanes(float most) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) most = std::fmax(most, __shfl_xor_sync(~0u, most, step));
-  return most;
 }
 
 // Rows that are kept in the shared memory of a team, `tiles_of_block` in each block's.  `at_once`: for so many tiles'
@@ -234,75 +141,6 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     so_far.keep(l, blockIdx.x / team_size);
   }
   l.add_blocks(gridDim.x / team_size);
-}
-
-// Rows that are too long for that: by one block, read where they are.
-inline constexpr int kSumsAtOnce = 64;
-template <class Element, bool shows_lse>
-__global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_constant__ Loss<Element> l) {
-  constexpr int V = 4 / sizeof(Element), kGroups = kLongThreads / TileGroup<V>::kSize, kWarps = kLongThreads / 32;
-  const bool smooth = l.a.smoothing != 0;
-  __shared__ double sums[kSumsAtOnce], distances[kSumsAtOnce];
-  __shared__ float most_of[kWarps];
-  __shared__ int times_of[kWarps];
-  __shared__ LogProb f_of_row;
-  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int64_t begin = blockIdx.x * l.per_block, classes = l.a.labels.classes;
-  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
-  const TileGroup<V> group;
-  __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
-  RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
-  if (thread == 0) so_far = {};
-  for (int64_t row = begin; row < end; ++row) {
-    const PartOfRow<Element, false> part{l.at(row, 0), l.a.input.column, nullptr, classes};
-    if (thread == 0) so_far.label = l.label_of(row);
-    Scores scores;
-    scores.most = largest_of_lanes(part.read(l.in_vectors));
-    if (lane == 0) most_of[warp] = scores.most;
-    __syncthreads();
-    for (const float each : most_of) scores.most = std::fmax(scores.most, each);
-    scores.most += 0.0f;
-    SumOfTiles<ColumnedSum> below(classes);
-    SumOfTiles<> distance(classes);
-    for (int64_t round = 0; round < classes; round += kSumsAtOnce * kTile) {
-      const int64_t left = ceil_divide(classes - round, kTile);
-      const int there = static_cast<int>(left < kSumsAtOnce ? left : kSumsAtOnce);
-      for (int tile = thread / TileGroup<V>::kSize; tile < there; tile += kGroups) {
-        const int64_t column = round + tile * kTile;
-        const int n = static_cast<int>(classes - column < kTile ? classes - column : kTile);
-        const TileScores<Element, false> in_tile{part.from + column * part.stride, part.stride};
-        const double one = sum_exponentials<shows_lse>(n, group, in_tile, scores.most, scores.times);
-        if (group.rank == 0) sums[tile] = one;
-        if (!smooth) continue;
-        const double other = sum_distances<V>(column, n, group, in_tile, scores.most, l.labels);
-        if (group.rank == 0) distances[tile] = other;
-      }
-      __syncthreads();
-      if (thread == 0) {
-        below.add(sums, there);
-        if (smooth) distance.add(distances, there);
-      }
-      __syncthreads();
-    }
-    scores.times = add_lanes(scores.times);
-    if (lane == 0) times_of[warp] = scores.times;
-    __syncthreads();
-    if (thread == 0) {
-      scores.times = 0;
-      for (const int each : times_of) scores.times += each;
-      scores.below = below.value();
-      scores.distance = distance.value();
-      so_far.scores = scores;
-      so_far.log_sum = scores.log_sum();
-      f_of_row = scores.log_prob(so_far.log_sum);
-      so_far.add(l, row);
-    }
-    __syncthreads();
-    part.write(f_of_row, l.log_prob + row * l.a.log_prob.row, l.a.log_prob.column, l.in_vectors);
-    __syncthreads();
-  }
-  if (thread == 0) so_far.keep(l, blockIdx.x);
-  l.add_blocks(gridDim.x);
 }
 
 }  // namespace descend::cuda

@@ -9,8 +9,8 @@
 
 namespace descend::cuda {
 
-// x - (high + low), the largest score plus the logarithm of the sum.
-struct LogProb {
+// x - (high + low), the largest score plus the logarithm of the sum.  Both are sent at once.
+struct alignas(8) LogProb {
   float high, low;
   DESCEND_FORMULA float operator()(float x) const { return (x - high) - low; }
 };
@@ -40,8 +40,8 @@ struct Scores {
 };
 
 // exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast, and NaN, the result is of no use.  shows_lse: halves have the exponential of floats, for
-// the reason that the CPU's ExpBelow has.
+// kLeast, and NaN, the result is of no use.  shows_lse: halves have the exponential of floats, for the reason that the
+// CPU's ExpBelow has.
 inline constexpr float kLeast = -155;
 template <class Element, bool shows_lse = false>
 DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {

@@ -13,7 +13,7 @@
 
 namespace descend::cuda {
 
-inline constexpr int kLargestTeam = 8;  // what every card with clusters can form
+inline constexpr int kLargestTeam = 8;  // of those that cards can form
 
 // For one kind of numbers: their bytes are counted here.
 struct Box {
@@ -42,6 +42,7 @@ class Team {
   }
   // x goes to `place` in the shared memory of the team's block number `to`, and is counted in `box` there.
   template <class T> __device__ __forceinline__ void send(int to, T& place, const T& x, Box& box) const {
+    static_assert(alignof(T) == sizeof(T) && (sizeof(T) == 4 || sizeof(T) == 8));
     if (size_ == 1) {  // these instructions are for launches in clusters only
       place = x;
     } else if constexpr (sizeof(T) == 8) {

@@ -41,43 +41,39 @@ Status start(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks
   return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
 }
 
-// The same in clusters of blocks, which can read each other's shared memory.
+// The same with an attribute of CUDA's, or without one.
 template <class... Parameters, class... Arguments>
-Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int cluster, int threads,
-                         size_t shared, const Arguments&... arguments) {
-  if (cluster == 1) return start(on, kernel, blocks, threads, shared, arguments...);
-  cudaLaunchAttribute dimension{};
-  dimension.id = cudaLaunchAttributeClusterDimension;
-  dimension.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+Status start_with(cudaLaunchAttribute* attribute, const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks,
+                  int threads, size_t shared, const Arguments&... arguments) {
+  if (blocks == 0) return {};
   cudaLaunchConfig_t config{};
   config.gridDim = static_cast<unsigned>(blocks);
   config.blockDim = static_cast<unsigned>(threads);
   config.dynamicSmemBytes = shared;
   config.stream = on.stream;
-  config.attrs = &dimension;
-  config.numAttrs = 1;
+  config.attrs = attribute;
+  config.numAttrs = attribute ? 1 : 0;
   const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel, arguments...); };
   return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
 }
-
-// The same, but it may begin when all blocks of the kernel before it have called let_next_kernel_begin(): it waits by
-// itself before it reads what that one writes.  Cards of compute capability 9.0 can; others begin it as any.
+// In clusters of blocks, which can write to each other's shared memory.
+template <class... Parameters, class... Arguments>
+Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int cluster, int threads,
+                         size_t shared, const Arguments&... arguments) {
+  cudaLaunchAttribute dimension{};
+  dimension.id = cudaLaunchAttributeClusterDimension;
+  dimension.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  return start_with(cluster > 1 ? &dimension : nullptr, on, kernel, blocks, threads, shared, arguments...);
+}
+// So that it may begin when all blocks of the kernel before it have called let_next_kernel_begin(): it waits by
+// itself before it reads what that one writes.  Cards that form clusters can; others begin it as any.
 template <class... Parameters, class... Arguments>
 Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
                    const Arguments&... arguments) {
-  if (blocks == 0) return {};
   cudaLaunchAttribute early{};
   early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = static_cast<unsigned>(blocks);
-  config.blockDim = static_cast<unsigned>(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = on.stream;
-  config.attrs = &early;
-  config.numAttrs = on.largest_cluster > 1 ? 1 : 0;
-  const auto launch = [&] { return cudaLaunchKernelEx(&config, kernel, arguments...); };
-  return cuda_status(with_shared_memory(kernel, shared, launch), "to launch a kernel, or in work before it");
+  return start_with(on.largest_cluster > 1 ? &early : nullptr, on, kernel, blocks, threads, shared, arguments...);
 }
 __device__ __forceinline__ void let_next_kernel_begin() {
 #if __CUDA_ARCH__ >= 900
