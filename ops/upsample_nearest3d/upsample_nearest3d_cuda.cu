@@ -85,7 +85,7 @@ template <class Bits> Status upsample_as(const UpsampleNearest3dArgs& a, void* c
   Bits* const out = static_cast<Bits*>(data[0]);
   const Bits* const from = static_cast<const Bits*>(data[1]);
   const auto run = [&]<int along>(void (*kernel)(UpsampleNearest3dArgs, VolumeWalk<along>, Bits*, const Bits*), int v) {
-    const int rows = repeats(a, kHeight) == 3 ? 3 : 4;  // of one source, or of two
+    const int rows = repeats(a, kHeight) == 3 ? 3 : 4;  // of whole sources where they are tripled or doubled
     const VolumeWalk<along> walk(a.output, v, rows);
     return start(on, kernel, ceil_divide(walk.count, kThreads), kThreads, 0, a, walk, out, from);
   };

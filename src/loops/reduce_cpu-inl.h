@@ -8,8 +8,9 @@
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
 // iterate_in_order(), on the layout.  A tile of kTile terms is added in columns, 16 of double or 32 of float, the
-// columns as a tree in double; tiles and then chunks of tiles are added one after the other with compensation.  So the
-// error stays a few ulp of double for any number of terms (or 2^-19 with float), next to the sum of their magnitudes.
+// columns as a tree in double; tiles and then chunks of tiles are added as sums.h has it, with compensation unless
+// sum_tiles is told otherwise.  So the error stays a few ulp of double for any number of terms (or 2^-19 with float),
+// next to the sum of their magnitudes.
 #if defined(DESCEND_LOOPS_REDUCE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_REDUCE_CPU_INL_H
 #undef DESCEND_LOOPS_REDUCE_CPU_INL_H
@@ -98,7 +99,7 @@ template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
 
 // The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
 // from number `begin` on.  What a sum is does not depend on the other lists, nor on how many tiles a thread takes at a
-// time; 0: as many as suit terms that cost little.
+// time; 0: as many as suit terms that cost little.  Running: how tiles, and then chunks, are added.
 template <int lists, class Running = CompensatedSum, class Tile>
 std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t tiles_at_once = 0) {
   std::array<double, lists> result{};

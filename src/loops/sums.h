@@ -59,7 +59,8 @@ DESCEND_HOST_DEVICE inline int64_t tiles_per_chunk(int64_t count) {
   return even < least ? least : even;
 }
 
-// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
+// What sum_terms(), or sum_tiles<Running>(), adds up of `count` terms, for a loop that has their tiles one after the
+// other: the same bits.
 template <class Running = CompensatedSum> class SumOfTiles {
  public:
   DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count = 1) : per_chunk_(tiles_per_chunk(count)) {}
