@@ -69,6 +69,7 @@ template <class Running = CompensatedSum> class SumOfTiles {
     chunk_.add(tile);
     if (++tiles_ < per_chunk_) return;
     sum_.add(chunk_.value());
+    has_chunks_ = true;
     chunk_ = {};
     tiles_ = 0;
   }
@@ -85,6 +86,7 @@ template <class Running = CompensatedSum> class SumOfTiles {
     }
   }
   DESCEND_HOST_DEVICE double value() const {
+    if (!has_chunks_) return chunk_.value();  // what is added to nothing stays what it is
     Running sum = sum_;
     if (tiles_ != 0) sum.add(chunk_.value());
     return sum.value();
@@ -92,6 +94,7 @@ template <class Running = CompensatedSum> class SumOfTiles {
 
  private:
   int64_t per_chunk_, tiles_ = 0;  // of the chunk that is not full yet
+  bool has_chunks_ = false;        // in sum_
   Running chunk_, sum_;
 };
 
