@@ -67,7 +67,7 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
         done = true;
       } else if (alike && as_tiles<Element>(points, data, tiles, blocks_of_tiles) &&
                  2 * tiles.slots * sizeof(Turned<Element>) <= static_cast<size_t>(on.shared_memory)) {
-        status = start(on, tiles_kernel<T, Element, N, F>(tiles), blocks_of_tiles, kThreads,
+        status = start(on, tiles_kernel<T, Element, N, F>(tiles), blocks_of_tiles, kTileThreads<Element>,
                        2 * tiles.slots * sizeof(Turned<Element>), tiles, f);
         done = true;
       }

@@ -21,7 +21,8 @@ template <int N> struct Tiles {
   Places<N> outer;
 };
 
-template <class Element> inline constexpr int kSide = sizeof(Element) == 8 ? 32 : 64;  // of a tile
+template <class Element> inline constexpr int kSide = 256 / sizeof(Element);  // of a tile: rows of 256 bytes
+template <class Element> inline constexpr int kTileThreads = sizeof(Element) == 2 ? 512 : 256;
 
 // A tile of an input that runs across, turned on the way through shared memory: what is read along y is put into as
 // many rows along x, a word of `kPack` neighbours at a time, and a run of a row is got at once.  Where in its row a run
@@ -54,12 +55,13 @@ template <class Element> struct Turned {
 // `ways` has a bit for each operand that is along y, the others are along x; kAnyWays: only the run knows.
 inline constexpr int kAnyWays = -1;
 template <class T, class Element, int N, int ways, class F>
-__global__ void __launch_bounds__(kThreads, sizeof(Element) == 2 ? 3 : 2)
+__global__ void __launch_bounds__(kTileThreads<Element>, sizeof(Element) == 2 ? 1 : 2)
     run_tiles(const __grid_constant__ Tiles<N> tiles, F given) {
   const auto f = prepared(given);
   using Run = Vector<Element>;  // a thread's, of a row of a tile
   using Across = Turned<Element>;
-  constexpr int side = kSide<Element>, kPerRow = side / Run::kCount, kRows = kThreads / kPerRow, kRuns = side / kRows;
+  constexpr int side = kSide<Element>, kPerRow = side / Run::kCount, kRows = kTileThreads<Element> / kPerRow,
+                kRuns = side / kRows;
   constexpr int kPack = Across::kPack, kColumns = kRows * kPack;
   uint32_t group = blockIdx.x, tile_y = tiles.groups_x.divide(group);
   int64_t offset[N] = {};
