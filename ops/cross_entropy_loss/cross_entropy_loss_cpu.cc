@@ -150,11 +150,10 @@ template <class Element> class CrossEntropy {
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
     struct Sums {
-      SumOfTiles<ColumnedSum> below;
-      SumOfTiles<> distance;
+      SumOfTiles below, distance;
     };
     Sums sums[kRows];
-    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles<ColumnedSum>(classes), SumOfTiles<>(classes)};
+    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles(classes), SumOfTiles(classes)};
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
@@ -228,8 +227,8 @@ template <class Element> class CrossEntropy {
       }
     };
     Scores scores;
-    const int64_t per_part = std::max(kChunk, (classes - 1) / kSumChunks + 1);
-    float most[kSumChunks];
+    const int64_t per_part = chunks_per_group(classes) * kChunk;
+    float most[kSumGroups];
     parallel_for(classes, per_part, [&](int64_t begin, int64_t end) {
       float& part = most[begin / per_part] = scores.most;
       tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { part = largest(x, width, part); });
@@ -238,7 +237,7 @@ template <class Element> class CrossEntropy {
     scores.most += 0.0f;
     if (scores.is_number()) {
       std::atomic<int64_t> times{0};
-      scores.below = sum_tiles<ColumnedSum>(classes, [&](int64_t begin, int64_t n) {
+      scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
         double sum = 0;
         int64_t equal = 0;
         tiles_of(begin, begin + n,

@@ -29,11 +29,10 @@ struct Labels {
   }
 };
 
-// Numbers of the stream's scratch, behind the partial sums.
-inline constexpr int kWeights = 1024;     // of the rows that count
-inline constexpr int kRows = 1025;        // that count
-inline constexpr int kAllWeights = 1026;  // of the classes
-static_assert(kWeights >= 2 * 2 * kSumChunks, "sum<2> keeps two numbers a chunk before them, of two lists");
+// Numbers of the stream's scratch.
+inline constexpr int kWeights = 0;     // of the rows that count
+inline constexpr int kRows = 1;        // that count
+inline constexpr int kAllWeights = 2;  // of the classes
 
 struct CountedRows {
   Labels labels;

@@ -14,13 +14,15 @@ namespace descend::cuda {
 
 inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit beside each other
 
-// What SumOfTiles<ColumnedSum> makes of all tiles' sums, by a warp, a few lanes a chunk; writes over them.
-__device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t count) {
-  constexpr int V = 2, kAtOnce = 32 / TileGroup<V>::kSize;
+// What SumOfTiles makes of the sums of all tiles of a row that a team has, by a warp, a few lanes a chunk; writes over
+// them.
+__device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
+  static_assert(kLargestTeam * kBlockMemory / 2 <= kSumGroups * kChunk, "each chunk is a group");
+  constexpr int V = 2, kAtOnce = 32 / TileGroup<V>::kSize, kOfChunk = static_cast<int>(kTilesOfChunk);
   const TileGroup<V> group;
-  const int per_chunk = static_cast<int>(tiles_per_chunk(count)), lane = static_cast<int>(threadIdx.x) % 32;
-  for (int first = lane / TileGroup<V>::kSize * per_chunk; first < tiles; first += kAtOnce * per_chunk) {
-    const int n = tiles - first < per_chunk ? tiles - first : per_chunk;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  for (int first = lane / TileGroup<V>::kSize * kOfChunk; first < tiles; first += kAtOnce * kOfChunk) {
+    const int n = tiles - first < kOfChunk ? tiles - first : kOfChunk;
     const double chunk = sum_tile<V>(n, group, [&](int i, int there, double(&value)[V]) {
 #pragma unroll
       for (int j = 0; j < V; ++j)
@@ -29,12 +31,8 @@ __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles, int64_t 
     if (group.rank == 0) sums[first] = chunk;
   }
   __syncwarp();
-  if (tiles <= per_chunk) return sums[0];
-  const TileGroup<1> columns;
-  double column[1] = {};
-  for (int first = columns.rank * per_chunk; first < tiles; first += static_cast<int>(kSumColumns<double>) * per_chunk)
-    column[0] += sums[first];
-  return __shfl_sync(~0u, add_columns<1>(column, columns.mask), 0);
+  if (tiles <= kOfChunk) return sums[0];
+  return sum_of((tiles - 1) / kOfChunk + 1, TileGroup<1>(), [&](int i) { return sums[i * kOfChunk]; });
 }
 
 // Rows that are kept in the shared memory of a team, `tiles_of_block` in each block's.  `at_once`: for so many tiles'
@@ -113,11 +111,14 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     if (rank == 0) {
       team.wait(sums_box, time);
       if (warp == 0) {
-        scores.below = sum_of_tiles(sums, tiles, classes);
         if constexpr (smooth) {
-          SumOfTiles<> distance(classes);
-          distance.add(distances, tiles);
-          scores.distance = distance.value();
+#pragma unroll 1  // the code is there once: registers are scarce
+          for (double* of : {distances, sums}) {
+            scores.distance = scores.below;
+            scores.below = sum_of_tiles(of, tiles);
+          }
+        } else {
+          scores.below = sum_of_tiles(sums, tiles);
         }
         scores.times = 0;
 #pragma unroll 1

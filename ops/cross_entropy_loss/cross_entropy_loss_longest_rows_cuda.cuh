@@ -31,8 +31,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     __syncthreads();
     for (const float each : most_of) scores.most = std::fmax(scores.most, each);
     scores.most += 0.0f;
-    SumOfTiles<ColumnedSum> below(classes);
-    SumOfTiles<> distance(classes);
+    SumOfTiles below(classes), distance(classes);
     for (int64_t round = 0; round < classes; round += kSumsAtOnce * kTile) {
       const int64_t left = ceil_divide(classes - round, kTile);
       const int there = static_cast<int>(left < kSumsAtOnce ? left : kSumsAtOnce);

@@ -8,8 +8,8 @@ namespace descend::cuda {
 inline constexpr int64_t kBlocks = 2048;
 // Sums over a block's rows, and where they are among the numbers of the scratch.
 enum List { kLosses, kZlosses, kCounted, kLists };
-inline constexpr int kSumsOfBlocks = 2048;
-static_assert(kSumsOfBlocks + kLists * kBlocks <= CudaScratch::kNumbers);
+inline constexpr int kSumsOfBlocks = 16;
+static_assert(kSumsOfBlocks > kAllWeights && kSumsOfBlocks + kLists * kBlocks <= CudaScratch::kNumbers);
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -137,7 +137,7 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 
 // By the last block of threads that comes here.
 template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count) const {
-  if (a.reduction == CrossEntropyReduction::kNone || !is_last_block(&scratch->tickets[1])) return;
+  if (a.reduction == CrossEntropyReduction::kNone || !is_last_block(&scratch->tickets[kBlocksDone])) return;
   __shared__ double parts[kLists][kBlocks / kTile];
   const TileGroup<1> group;
   const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(count);
@@ -150,16 +150,15 @@ template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count
         sum_tile<1>(n, group, [&](int at, int, double(&value)[1]) { value[0] = __ldcg(numbers + at); });
     if (group.rank == 0) parts[list][tile] = total;
   }
+  __shared__ double totals[kLists];
   __syncthreads();
-  if (threadIdx.x != 0) return;
-  double totals[kLists];
-#pragma unroll
-  for (int list = 0; list < kLists; ++list) {
-    SumOfTiles<> sum(blocks);
-    sum.add(parts[list], tiles);
-    totals[list] = sum.value();
+  static_assert(kBlocks / kTile <= kTilesOfChunk);
+  if (const int list = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; list < kLists) {
+    const double total = sum_of(tiles, group, [&](int i) { return parts[list][i]; });
+    if (group.rank == 0) totals[list] = total;
   }
-  store_total(totals[kLosses], totals[kZlosses], totals[kCounted]);
+  __syncthreads();
+  if (threadIdx.x == 0) store_total(totals[kLosses], totals[kZlosses], totals[kCounted]);
 }
 
 }  // namespace descend::cuda

@@ -92,6 +92,11 @@ void add(Bits& bits, const std::string& words, const Case& c, Way way = {}) {
         c.shapes = same({600011}, reduction);
         add(bits, label(t, {600011}) + words_of(reduction), c);
       }
+      if (reduction == kSum) {  // and that groups have several chunks
+        c.shapes = same({9000011}, reduction);
+        bits.add("aclnnSmoothL1Loss " + label(t, {9000011}) + words_of(reduction), Way{}.words(),
+                 [=](BitCall& call) { forward(call, c, {}); });
+      }
       // Rows that a GPU's blocks share.
       c.shapes = {{3, 4104}, {3, 4104}, {4104}, {3, 4104}};
       if (reduction == kNone) add(bits, label(t, {3, 4104}) + " and [4104]" + words_of(reduction), c);

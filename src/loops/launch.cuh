@@ -94,7 +94,8 @@ template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char memory[];
   return reinterpret_cast<T*>(memory);
 }
-// Copies 16 bytes from global memory to there while the thread goes on; it waits for all that it has begun.
+// Copies 16 bytes from global memory to there while the thread goes on.  It waits for all copies that it has begun, or
+// for all but the last so many batches of them.
 template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared, const Piece* from) {
   static_assert(sizeof(Piece) == 16);
   asm volatile(
@@ -103,6 +104,10 @@ template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared,
       : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ __forceinline__ void end_batch_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int batches> __device__ __forceinline__ void wait_for_batches_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
+}
 #endif
 
 constexpr int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }

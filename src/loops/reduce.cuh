@@ -3,8 +3,8 @@
 //
 //   sum<lists>(count, terms, finish, on)   calls finish(totals) on one thread, with the sums of so many lists of terms
 //
-// Blocks add tiles and keep their sums in the stream's scratch; the block that is done last adds those.  Where there
-// are more tiles than the scratch holds a block adds its tiles to the sum of the chunk, once the block before it has.
+// Blocks keep sums of tiles in the stream's scratch, or of chunks, or of groups where there are many; the block that is
+// done last adds those.
 #pragma once
 #include "src/loops/elements.cuh"
 #include "src/loops/launch.cuh"
@@ -39,8 +39,7 @@ template <int V> struct TileGroup {
   unsigned mask = ((1u << kSize) - 1) << (threadIdx.x % 32 / kSize * kSize);
 };
 
-// The sum of n <= kTile terms, in the group's first thread.  term(i, count, values) gives `count` <= V of them from
-// number i on.
+// The sum of n terms, in the group's first thread.  term(i, count, values) gives `count` <= V of them from number i on.
 template <int V, class Term>
 __device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, const Term& term) {
   constexpr int kLanes = static_cast<int>(kSumColumns<double>);
@@ -55,6 +54,23 @@ __device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, con
       if (j < count) column[j] += value[j];
   }
   return add_columns<V>(column, group.mask);
+}
+// The same in all of the group's threads, of at(0), ..., at(n - 1).
+template <class At> __device__ __forceinline__ double sum_of(int n, const TileGroup<1>& group, const At& at) {
+  const double sum = sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = at(i); });
+  return __shfl_sync(group.mask, sum, static_cast<int>(threadIdx.x) % 32 - group.rank);
+}
+// What SumOfGroup makes of n tiles, tile(0), ..., tile(n - 1).
+template <class Tile>
+__device__ __forceinline__ double sum_of_chunks(int n, const TileGroup<1>& group, const Tile& tile) {
+  constexpr int kOfChunk = static_cast<int>(kTilesOfChunk);
+  double column[1] = {};
+  for (int first = 0; first < n; first += kOfChunk) {
+    const double chunk =
+        sum_of(n - first < kOfChunk ? n - first : kOfChunk, group, [&](int i) { return tile(first + i); });
+    if (first / kOfChunk % TileGroup<1>::kSize == group.rank) column[0] += chunk;
+  }
+  return add_columns<1>(column, group.mask);
 }
 
 // True in the one block of the launch that gets here last; it sees what all others have written.  The first thread's
@@ -72,57 +88,62 @@ __device__ inline bool is_last_block(unsigned* ticket) {
   return last;
 }
 
-// Tiles of a piece.
-#ifndef DESCEND_EMULATED
-inline constexpr int kPiece = 128;
-#else
-inline constexpr int kPiece = 12;  // tests have several of a chunk, and 12 does not divide it
-#endif
+// Tickets of the scratch: how many blocks are done, and how many chunks are taken by blocks that take them as they come
+// along.
+inline constexpr int kBlocksDone = 0, kChunksTaken = 1;
 
-// The number of this block among all of the launch, in the order in which they begin: those before it go on whatever
-// this one does, and it may wait for them.
-__device__ inline unsigned number_of_block(unsigned* ticket) {
-  __shared__ unsigned number;
-  if (threadIdx.x == 0) number = atomicAdd(ticket, 1u);
-  __syncthreads();
-  return number;
-}
-
-// How a sum is cut.
+// How a sum is cut into units, whose sums are kept in the scratch: tiles, so that many blocks have some, or chunks, or
+// groups.
 struct SumCut {
-  int64_t count, tiles, per_chunk;
-  int chunks;
-  bool by_tile;  // their sums are all in the scratch; otherwise a chunk is added in pieces, by a block each
-  int64_t pieces, per_piece;
-  SumCut(int64_t terms, int lists)
+  enum Unit : int { kOfTile, kOfChunk, kOfGroup };
+  int64_t count, tiles, chunks, per_group;
+  int groups;
+  Unit unit;
+  SumCut(int64_t terms, int lists, Unit smallest = kOfTile)
       : count(terms),
-        tiles(terms == 0 ? 0 : (terms - 1) / kTile + 1),
-        per_chunk(terms == 0 ? 1 : tiles_per_chunk(terms)),
-        chunks(static_cast<int>(ceil_divide(tiles, per_chunk))),
-        by_tile(lists * tiles <= CudaScratch::kTiles),
-        pieces(ceil_divide(per_chunk, kPiece)),
-        per_piece(ceil_divide(per_chunk, pieces)) {}
+        tiles(ceil_divide(terms, kTile)),
+        chunks(ceil_divide(terms, kChunk)),
+        per_group(terms == 0 ? 1 : chunks_per_group(terms)),
+        groups(static_cast<int>(ceil_divide(chunks, per_group))),
+        unit(smallest == kOfTile && lists * tiles <= CudaScratch::kTiles ? kOfTile
+             : lists * chunks <= CudaScratch::kChunks                    ? kOfChunk
+                                                                         : kOfGroup) {}
 
+  DESCEND_HOST_DEVICE int64_t units() const { return unit == kOfTile ? tiles : unit == kOfChunk ? chunks : groups; }
   int64_t blocks(int batch) const {
-    return std::max<int64_t>(by_tile ? ceil_divide(tiles, batch) : pieces * chunks, 1);
+    return std::max<int64_t>(unit == kOfTile ? ceil_divide(tiles, batch) : units(), 1);
   }
 };
 
-// Sums of chunks lie in the scratch as pairs of numbers.
-static_assert(alignof(CudaScratch) % alignof(double2) == 0 && offsetof(CudaScratch, numbers) % alignof(double2) == 0);
-
-// Adds the n parts of a piece to the sum of its chunk, by one thread.
-__device__ inline void add_piece(CudaScratch* scratch, int sum_number, unsigned piece, const double* parts, int n) {
-  unsigned* const done = scratch->pieces + sum_number;
-  double2* const kept = reinterpret_cast<double2*>(scratch->numbers) + sum_number;
-  while (*const_cast<volatile unsigned*>(done) != piece) continue;
-  __threadfence();
-  CompensatedSum sum = piece == 0 ? CompensatedSum() : std::bit_cast<CompensatedSum>(__ldcg(kept));
-#pragma unroll 8
-  for (int i = 0; i < n; ++i) sum.add(parts[i]);
-  *kept = std::bit_cast<double2>(sum);
-  __threadfence();
-  atomicAdd(done, 1u);
+// Adds the sums of all units and calls finish, in the last block.
+template <int lists, class Finish>
+__device__ __forceinline__ void sum_units(const SumCut& cut, CudaScratch* scratch, const Finish& finish) {
+  if (!is_last_block(&scratch->tickets[kBlocksDone])) return;
+  constexpr int kSize = TileGroup<1>::kSize;
+  __shared__ double group_of[lists][kSumGroups], totals[lists];
+  const TileGroup<1> group;
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) scratch->tickets[kChunksTaken] = 0;  // for the next launch
+  const int64_t units = cut.units();
+  const int64_t per_group = cut.unit == SumCut::kOfTile    ? cut.per_group * kTilesOfChunk
+                            : cut.unit == SumCut::kOfChunk ? cut.per_group
+                                                           : 1;
+  for (int i = thread / kSize; i < lists * cut.groups; i += static_cast<int>(blockDim.x) / kSize) {
+    const int list = i / cut.groups, number = i % cut.groups;
+    const int64_t first = number * per_group;
+    const double* const sums = scratch->units + list * units + first;
+    const int n = static_cast<int>(units - first < per_group ? units - first : per_group);
+    const auto at = [&](int k) { return __ldcg(sums + k); };
+    const double sum = cut.unit == SumCut::kOfTile ? sum_of_chunks(n, group, at) : sum_of(n, group, at);
+    if (group.rank == 0) group_of[list][number] = sum;
+  }
+  __syncthreads();
+  if (const int list = thread / kSize; list < lists) {
+    const double total = sum_of(cut.groups, group, [&](int i) { return group_of[list][i]; });
+    if (group.rank == 0) totals[list] = total;
+  }
+  __syncthreads();
+  if (thread == 0) finish(totals);
 }
 
 // A block's tiles, kBatch at a time: batch(first, n, at) puts the sums of tiles [first, first + n) of each list into
@@ -130,61 +151,42 @@ __device__ inline void add_piece(CudaScratch* scratch, int sum_number, unsigned 
 template <int lists, int kBatch, int kParts, class Batch, class Finish>
 __device__ __forceinline__ void sum_batches(const SumCut& cut, CudaScratch* scratch, double (&parts)[lists][kParts],
                                             const Batch& batch, const Finish& finish) {
-  static_assert(kParts >= kBatch && kParts >= kPiece);
-  __shared__ double totals[lists];
-  const unsigned thread = threadIdx.x;
-  if (cut.by_tile) {
+  static_assert(kParts >= kBatch && kParts >= kTilesOfChunk);
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto tiles_from = [&](int64_t first, int64_t most) {
+    return static_cast<int>(cut.tiles - first < most ? cut.tiles - first : most);
+  };
+  if (cut.unit == SumCut::kOfTile) {
     const int64_t first = static_cast<int64_t>(blockIdx.x) * kBatch;
-    const int n = static_cast<int>(cut.tiles - first < kBatch ? cut.tiles - first : kBatch);
+    const int n = tiles_from(first, kBatch);
     batch(first, n, 0);
     __syncthreads();
-    for (int i = static_cast<int>(thread); i < lists * kBatch; i += static_cast<int>(blockDim.x))
-      if (i % kBatch < n) scratch->tiles[i / kBatch * cut.tiles + first + i % kBatch] = parts[i / kBatch][i % kBatch];
+    for (int i = thread; i < lists * kBatch; i += static_cast<int>(blockDim.x))
+      if (i % kBatch < n) scratch->units[i / kBatch * cut.tiles + first + i % kBatch] = parts[i / kBatch][i % kBatch];
   } else {
-    // The first piece of every chunk, then the second: what a block goes on with has long been added when it is needed.
-    const unsigned number = number_of_block(&scratch->tickets[1]);
-    const int chunk = static_cast<int>(number % static_cast<unsigned>(cut.chunks));
-    const unsigned piece = number / static_cast<unsigned>(cut.chunks);
-    const int64_t begin = chunk * cut.per_chunk, first = begin + piece * cut.per_piece;
-    int64_t end = first + cut.per_piece;
-    if (end > begin + cut.per_chunk) end = begin + cut.per_chunk;
-    if (end > cut.tiles) end = cut.tiles;
-    const int n = static_cast<int>(end - first);
-    for (int at = 0; at < n; at += kBatch) {
-      batch(first + at, n - at < kBatch ? n - at : kBatch, at);
+    const TileGroup<1> group;
+    const int list = thread / TileGroup<1>::kSize;
+    const int64_t per_unit = cut.unit == SumCut::kOfChunk ? 1 : cut.per_group, first_chunk = blockIdx.x * per_unit;
+    double column[1] = {};  // of the sums of the unit's chunks
+    for (int64_t chunk = 0; chunk < per_unit && first_chunk + chunk < cut.chunks; ++chunk) {
+      const int64_t first = (first_chunk + chunk) * kTilesOfChunk;
+      const int n = tiles_from(first, kTilesOfChunk);
+      for (int at = 0; at < n; at += kBatch) {
+        batch(first + at, n - at < kBatch ? n - at : kBatch, at);
+        __syncthreads();
+      }
+      if (list < lists) {
+        const double sum = sum_of(n, group, [&](int i) { return parts[list][i]; });
+        if (chunk % TileGroup<1>::kSize == group.rank) column[0] += sum;
+      }
       __syncthreads();
     }
-    if (thread < lists) add_piece(scratch, static_cast<int>(thread) * kSumChunks + chunk, piece, parts[thread], n);
-  }
-  if (!is_last_block(&scratch->tickets[0])) return;
-  if (thread == 0) scratch->tickets[1] = 0;
-  __shared__ double chunk_of[lists][kSumChunks];
-  for (int i = static_cast<int>(thread); i < lists * cut.chunks; i += static_cast<int>(blockDim.x)) {
-    const int list = i / cut.chunks, chunk = i % cut.chunks;
-    if (cut.by_tile) {
-      const int64_t begin = chunk * cut.per_chunk;
-      const int n = static_cast<int>(begin + cut.per_chunk < cut.tiles ? cut.per_chunk : cut.tiles - begin);
-      const double* const at = scratch->tiles + list * cut.tiles + begin;
-      CompensatedSum sum;
-#pragma unroll 8
-      for (int t = 0; t < n; ++t) sum.add(__ldcg(at + t));
-      chunk_of[list][chunk] = sum.value();
-    } else {
-      const int number = list * static_cast<int>(kSumChunks) + chunk;
-      const double2 kept = __ldcg(reinterpret_cast<const double2*>(scratch->numbers) + number);
-      chunk_of[list][chunk] = std::bit_cast<CompensatedSum>(kept).value();
-      scratch->pieces[number] = 0;  // for the next launch
+    if (list < lists) {
+      const double sum = add_columns<1>(column, group.mask);
+      if (group.rank == 0) scratch->units[list * cut.units() + blockIdx.x] = sum;
     }
   }
-  __syncthreads();
-  if (thread < lists) {
-    CompensatedSum all;
-#pragma unroll 8
-    for (int chunk = 0; chunk < cut.chunks; ++chunk) all.add(chunk_of[thread][chunk]);
-    totals[thread] = cut.count == 0 ? 0 : all.value();
-  }
-  __syncthreads();
-  if (thread == 0) finish(totals);
+  sum_units<lists>(cut, scratch, finish);
 }
 
 // Terms that are given one at a time: of(i, values) writes one of each list.  All threads write terms of the batch to
@@ -194,7 +196,7 @@ template <int lists, class Of, class Finish>
 __global__ void __launch_bounds__(kSumThreads) sum_terms(Of of, SumCut cut, CudaScratch* scratch, Finish finish) {
   static_assert(kSumThreads == kTile);
   __shared__ double terms[lists * kTermBatch][kTile];
-  __shared__ double parts[lists][kPiece];
+  __shared__ double parts[lists][kTilesOfChunk];
   const TileGroup<1> group;
   const int tile_of_group = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize;
   const auto batch = [&](int64_t first, int n, int at) {
@@ -219,7 +221,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_terms(Of of, SumCut cut, Cuda
 
 template <int lists, class Of, class Finish>
 Status sum(int64_t count, const Of& of, const Finish& finish, const CudaLaunch& on) {
-  static_assert(lists * kSumChunks <= CudaScratch::kPieces && 2 * lists * kSumChunks <= CudaScratch::kNumbers);
+  static_assert(lists * kSumGroups <= CudaScratch::kUnits);
   const SumCut cut(count, lists);
   return start(on, sum_terms<lists, Of, Finish>, cut.blocks(kTermBatch), kSumThreads, 0, of, cut, on.scratch, finish);
 }

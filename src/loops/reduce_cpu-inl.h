@@ -7,10 +7,8 @@
 //   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
-// iterate_in_order(), on the layout.  A tile of kTile terms is added in columns, 16 of double or 32 of float, the
-// columns as a tree in double; tiles and then chunks of tiles are added as sums.h has it, with compensation unless
-// sum_tiles is told otherwise.  So the error stays a few ulp of double for any number of terms (or 2^-19 with float),
-// next to the sum of their magnitudes.
+// iterate_in_order(), on the layout.  sums.h has it.  The error stays a few ulp of double for any number of terms (or
+// 2^-19 where a tile is added in float), next to the sum of their magnitudes.
 #if defined(DESCEND_LOOPS_REDUCE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_REDUCE_CPU_INL_H
 #undef DESCEND_LOOPS_REDUCE_CPU_INL_H
@@ -99,46 +97,46 @@ template <class Term> double sum_padded_tile(Term* terms, int64_t n) {
 
 // The sums of `lists` lists of `count` terms each.  tile(begin, n) answers the sums of n <= kTile terms of each list,
 // from number `begin` on.  What a sum is does not depend on the other lists, nor on how many tiles a thread takes at a
-// time; 0: as many as suit terms that cost little.  Running: how tiles, and then chunks, are added.
-template <int lists, class Running = CompensatedSum, class Tile>
+// time; 0: as many as suit terms that cost little.
+template <int lists, class Tile>
 std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t tiles_at_once = 0) {
   std::array<double, lists> result{};
   if (count == 0) return result;
-  if (count <= kTile) {  // what compensation adds to one sum is 0
+  if (count <= kTile) {
     result = tile(0, count);
-    for (double& sum : result) sum += 0.0;
+    for (double& sum : result) sum += 0.0;  // as all others: not -0
     return result;
   }
-  const int64_t tiles = (count - 1) / kTile + 1, per_chunk = tiles_per_chunk(count);
+  const int64_t tiles = (count - 1) / kTile + 1, per_group = chunks_per_group(count) * kTilesOfChunk;
+  const auto each_tile = [&](int64_t begin, int64_t end, const auto& add) {
+    for (int64_t at = begin; at < end; ++at) {
+      const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
+      for (int list = 0; list < lists; ++list) add(list, at, parts[static_cast<size_t>(list)]);
+    }
+  };
   constexpr int64_t kFew = 1024;
-  if (tiles_at_once == 0) tiles_at_once = tiles > per_chunk ? per_chunk / 4 : tiles;
-  if (tiles > tiles_at_once && tiles <= kFew) {  // chunks would be few and uneven for threads: smaller parts, then they
+  if (tiles_at_once == 0) tiles_at_once = tiles > per_group ? per_group / 4 : tiles;
+  if (tiles > tiles_at_once && tiles <= kFew) {  // groups would be few and uneven for threads: smaller parts, then they
     double sums[lists][kFew];
     parallel_for(tiles, tiles_at_once, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
-        for (int list = 0; list < lists; ++list) sums[list][at] = parts[static_cast<size_t>(list)];
-      }
+      each_tile(begin, end, [&](int list, int64_t at, double part) { sums[list][at] = part; });
     });
     for (int list = 0; list < lists; ++list) {
-      SumOfTiles<Running> sum(count);
+      SumOfTiles sum(count);
       sum.add(sums[list], tiles);
       result[static_cast<size_t>(list)] = sum.value();
     }
     return result;
   }
-  double sums[lists][kSumChunks];
-  parallel_for(tiles, per_chunk, [&](int64_t begin, int64_t end) {
-    Running sum[lists];
-    for (int64_t at = begin; at < end; ++at) {
-      const std::array<double, lists> parts = tile(at * kTile, std::min(kTile, count - at * kTile));
-      for (int list = 0; list < lists; ++list) sum[list].add(parts[static_cast<size_t>(list)]);
-    }
-    for (int list = 0; list < lists; ++list) sums[list][begin / per_chunk] = sum[list].value();
+  double sums[lists][kSumGroups];
+  parallel_for(tiles, per_group, [&](int64_t begin, int64_t end) {
+    SumOfGroup sum[lists];
+    each_tile(begin, end, [&](int list, int64_t, double part) { sum[list].add(&part, 1); });
+    for (int list = 0; list < lists; ++list) sums[list][begin / per_group] = sum[list].value();
   });
   for (int list = 0; list < lists; ++list) {
-    Running sum;
-    for (int64_t chunk = 0; chunk * per_chunk < tiles; ++chunk) sum.add(sums[list][chunk]);
+    ColumnedSum sum;
+    for (int64_t group = 0; group * per_group < tiles; ++group) sum.add(sums[list][group]);
     result[static_cast<size_t>(list)] = sum.value();
   }
   return result;
@@ -164,9 +162,9 @@ template <class Fill> double sum_terms(int64_t count, const Fill& fill) {
 }
 
 // The sum of one list, of whose tiles tile(begin, n) answers the sum.
-template <class Running = CompensatedSum, class Tile> double sum_tiles(int64_t count, const Tile& tile) {
+template <class Tile> double sum_tiles(int64_t count, const Tile& tile) {
   const auto tile_of_list = [&](int64_t begin, int64_t n) { return std::array<double, 1>{tile(begin, n)}; };
-  return sum_tiles<1, Running>(count, tile_of_list)[0];
+  return sum_tiles<1>(count, tile_of_list)[0];
 }
 
 // Points [first, first + n) of operand k as T (float or double), in the order of iteration; n is at most kTile.

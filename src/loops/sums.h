@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The order of a sum's additions, for every backend: it depends on the number of terms alone.
 //
-// A tile of kTile terms is added in columns, of double or of float, the columns as a tree in double; tiles and then
-// chunks of tiles are added one after the other with compensation, or in columns again where no term is negative.
+// Terms are added in columns, one after the other to each, and the columns as a tree: a tile of kTile terms, in columns
+// of double or of float; then the sums of tiles in a chunk, of chunks in a group, and of groups.  So chains of
+// additions are short: a sum loses little, and the threads of a GPU need not wait for one of them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -14,7 +15,11 @@
 namespace descend {
 
 template <class T> inline constexpr int64_t kSumColumns = 128 / sizeof(T);  // of a tile: 16 of double, 32 of float
-inline constexpr int64_t kSumChunks = 256;                                  // at most: their sums are kept on the stack
+inline constexpr int64_t kTilesOfChunk = kChunk / kTile;
+inline constexpr int64_t kSumGroups = 256;  // at most: their sums are kept on the stack
+
+// How many chunks of `count` terms make a group.
+DESCEND_HOST_DEVICE inline int64_t chunks_per_group(int64_t count) { return (count - 1) / kChunk / kSumGroups + 1; }
 
 // A running sum that keeps what its additions lose.
 class CompensatedSum {
@@ -31,8 +36,7 @@ class CompensatedSum {
   double sum_ = 0, lost_ = 0;
 };
 
-// A running sum in columns.  Of terms that are not negative it loses next to nothing, and its chains of additions are
-// short: those of a CompensatedSum are long where one thread adds what a whole GPU's block has made.
+// A running sum in columns of double.  Of one term it is that term.
 class ColumnedSum {
  public:
   DESCEND_HOST_DEVICE void add(double x) {
@@ -53,49 +57,69 @@ class ColumnedSum {
   int64_t next_ = 0;
 };
 
-// How many tiles of `count` terms make a chunk.
-DESCEND_HOST_DEVICE inline int64_t tiles_per_chunk(int64_t count) {
-  const int64_t least = kChunk / kTile, even = ((count - 1) / kTile) / kSumChunks + 1;
-  return even < least ? least : even;
-}
-
-// What sum_terms(), or sum_tiles<Running>(), adds up of `count` terms, for a loop that has their tiles one after the
-// other: the same bits.
-template <class Running = CompensatedSum> class SumOfTiles {
+// A group's sum, of its tiles one after the other.
+class SumOfGroup {
  public:
-  DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count = 1) : per_chunk_(tiles_per_chunk(count)) {}
-  // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
-  DESCEND_HOST_DEVICE void add(double tile) {
-    chunk_.add(tile);
-    if (++tiles_ < per_chunk_) return;
-    sum_.add(chunk_.value());
-    has_chunks_ = true;
-    chunk_ = {};
-    tiles_ = 0;
-  }
-  // The next `count` of them, with nothing between the additions of a chunk.
   DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
     while (count > 0) {
-      const int64_t left = per_chunk_ - tiles_, n = count < left ? count : left;
+      const int64_t left = kTilesOfChunk - tiles_, n = count < left ? count : left;
       DESCEND_UNROLL_ON_DEVICE
-      for (int64_t i = 0; i + 1 < n; ++i) chunk_.add(tiles[i]);
-      tiles_ += n - 1;
-      add(tiles[n - 1]);
+      for (int64_t i = 0; i < n; ++i) chunk_.add(tiles[i]);
       tiles += n;
       count -= n;
+      tiles_ += n;
+      if (tiles_ < kTilesOfChunk) continue;
+      sum_.add(chunk_.value());
+      has_chunks_ = true;
+      chunk_ = {};
+      tiles_ = 0;
     }
   }
   DESCEND_HOST_DEVICE double value() const {
-    if (!has_chunks_) return chunk_.value();  // what is added to nothing stays what it is
-    Running sum = sum_;
+    if (!has_chunks_) return chunk_.value();
+    ColumnedSum sum = sum_;
     if (tiles_ != 0) sum.add(chunk_.value());
     return sum.value();
   }
 
  private:
-  int64_t per_chunk_, tiles_ = 0;  // of the chunk that is not full yet
-  bool has_chunks_ = false;        // in sum_
-  Running chunk_, sum_;
+  int64_t tiles_ = 0;        // of the chunk that is not full yet
+  bool has_chunks_ = false;  // in sum_
+  ColumnedSum chunk_, sum_;
+};
+
+// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
+class SumOfTiles {
+ public:
+  DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count = 1) : per_group_(chunks_per_group(count) * kTilesOfChunk) {}
+  // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
+  DESCEND_HOST_DEVICE void add(double tile) { add(&tile, 1); }
+  DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
+    while (count > 0) {
+      const int64_t left = per_group_ - tiles_, n = count < left ? count : left;
+      group_.add(tiles, n);
+      tiles += n;
+      count -= n;
+      tiles_ += n;
+      if (tiles_ < per_group_) continue;
+      sum_.add(group_.value());
+      has_groups_ = true;
+      group_ = {};
+      tiles_ = 0;
+    }
+  }
+  DESCEND_HOST_DEVICE double value() const {
+    if (!has_groups_) return group_.value();
+    ColumnedSum sum = sum_;
+    if (tiles_ != 0) sum.add(group_.value());
+    return sum.value();
+  }
+
+ private:
+  int64_t per_group_, tiles_ = 0;  // of the group that is not full yet
+  bool has_groups_ = false;        // in sum_
+  SumOfGroup group_;
+  ColumnedSum sum_;
 };
 
 }  // namespace descend

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -38,7 +39,9 @@ struct Fiber {
   unsigned mask, source;
   uint64_t value;  // given, then got
   bool vote;
-  std::vector<std::pair<void*, const void*>> copies;  // begun
+  using Copies = std::vector<std::pair<void*, const void*>>;
+  Copies copies;               // begun, of a batch that is not ended
+  std::deque<Copies> batches;  // that nobody has waited for
 };
 std::vector<Fiber>& fibers = *new std::vector<Fiber>(1024);
 ucontext_t scheduler;
@@ -166,9 +169,11 @@ uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
 unsigned lane() { return threadIdx.x % 32; }
 void* dynamic_shared_memory() { return memory; }
 void begin_copy(void* to, const void* from) { mine().copies.emplace_back(to, from); }
-void wait_for_copies() {
-  for (const auto& [to, from] : mine().copies) std::memcpy(to, from, 16);
-  mine().copies.clear();
+void end_batch_of_copies() { mine().batches.push_back(std::exchange(mine().copies, {})); }
+void wait_for_copies(size_t but_batches) {
+  auto& batches = mine().batches;
+  for (; batches.size() > but_batches; batches.pop_front())
+    for (const auto& [to, from] : batches.front()) std::memcpy(to, from, 16);
 }
 
 }  // namespace emulated

@@ -38,7 +38,8 @@ uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the 
 unsigned lane();
 void* dynamic_shared_memory();
 void begin_copy(void* to, const void* from);  // of 16 bytes, which are there when the thread has waited for them
-void wait_for_copies();
+void end_batch_of_copies();
+void wait_for_copies(size_t but_batches);
 
 template <class T> T exchange(unsigned mask, T value, unsigned source) {
   uint64_t bits = 0;
@@ -112,6 +113,8 @@ inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) { emulated::begin_copy(shared, from); }
-inline void wait_for_copies() { emulated::wait_for_copies(); }
+inline void wait_for_copies() { emulated::end_batch_of_copies(), emulated::wait_for_copies(0); }
+inline void end_batch_of_copies() { emulated::end_batch_of_copies(); }
+template <int batches> void wait_for_batches_but() { emulated::wait_for_copies(batches); }
 
 }  // namespace descend::cuda

@@ -17,18 +17,18 @@ KernelTable& cuda_kernels();
 // between kernels.
 struct CudaScratch {
   static constexpr int kTickets = 8;
-  static constexpr int kPieces = 2 * 256;
   static constexpr int kNumbers = 8192;
+  // Sums of tiles, chunks or groups of terms that are kept: so many of tiles, and of chunks, at most.
+  static constexpr int kUnits = 1 << 17;
 #ifndef DESCEND_EMULATED
-  static constexpr int kTiles = 2 * 16384;  // sums of tiles
+  static constexpr int kTiles = 1 << 15, kChunks = kUnits;
 #else
-  static constexpr int kTiles = 64;  // so few that tests have more
+  static constexpr int kTiles = 64, kChunks = 64;  // so few that tests have more
 #endif
   unsigned tickets[kTickets];
-  unsigned long long counts;             // rows, and how many blocks have counted them in the upper half
-  unsigned pieces[kPieces];              // that are added of a sum's chunks
-  alignas(16) double numbers[kNumbers];  // in pairs, too: double2
-  double tiles[kTiles];
+  unsigned long long counts;  // rows, and how many blocks have counted them in the upper half
+  double numbers[kNumbers];
+  double units[kUnits];
 };
 
 struct CudaLaunch {
