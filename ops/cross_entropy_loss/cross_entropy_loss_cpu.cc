@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
@@ -149,24 +150,24 @@ template <class Element> class CrossEntropy {
       for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
-    struct Sums {
-      SumOfTiles below, distance;
-    };
-    Sums sums[kRows];
-    for (int64_t i = 0; i < height; ++i) sums[i] = {SumOfTiles(classes), SumOfTiles(classes)};
+    std::optional<SumOfTiles> below[kRows], distance[kRows];  // made where needed: what a row costs by itself counts
+    for (int64_t i = 0; i < height; ++i) {
+      below[i].emplace(classes);
+      if (a_.smoothing != 0) distance[i].emplace(classes);
+    }
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
         if (!scores[i].is_number()) continue;
-        sums[i].below.add(sum_of_tile(tile[i], width, scores[i].most, scores[i].times));
+        below[i]->add(sum_of_tile(tile[i], width, scores[i].most, scores[i].times));
         if (a_.smoothing == 0) continue;
         distances(tile[i], column, width, scores[i].most, terms);
-        sums[i].distance.add(sum_padded_tile(terms, width));
+        distance[i]->add(sum_padded_tile(terms, width));
       }
     });
     LogProb f[kRows];
     for (int64_t i = 0; i < height; ++i) {
-      scores[i].below = sums[i].below.value();
-      scores[i].distance = sums[i].distance.value();
+      scores[i].below = below[i]->value();
+      if (a_.smoothing != 0) scores[i].distance = distance[i]->value();
       const double log_sum = scores[i].log_sum();
       f[i] = scores[i].log_prob(log_sum);
       keep(row + i, finish(row + i, scores[i], log_sum));

@@ -34,6 +34,8 @@ __global__ void __launch_bounds__(kThreads, 4)
     sum_few_rows(g.labels, few);
     __syncthreads();
     totals = few;
+  } else {
+    wait_for_kernel_before();
   }
   if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
   __syncthreads();
@@ -108,13 +110,12 @@ Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const Cuda
     return write_gradient<Element, V, smoothing, Layout::kAnyhow>;
   };
   const auto kernel = g.a.smoothing == 0 ? pick.template operator()<false>() : pick.template operator()<true>();
-  return start(on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, kThreads, 0, g,
-               Divisor(g.columns_per_block / V));
+  return start_behind_sums(g, on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, Divisor(g.columns_per_block / V));
 }
 
 template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* const* data, const CudaLaunch& on) {
   constexpr int V = 16 / sizeof(Element);
-  constexpr int64_t kElements = sizeof(Element) == 4 ? 16384 : 32768;  // of a block
+  constexpr int64_t kElements = sizeof(Element) == 4 ? 8192 : 32768;  // of a block
   const auto at = [&](int k) { return static_cast<Element*>(data[k]); };
   const bool mean = a.reduction == CrossEntropyReduction::kMean, few = a.labels.rows <= kFewRows;
   const Gradient<Element> g{.a = a,

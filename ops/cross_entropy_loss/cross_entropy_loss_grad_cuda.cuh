@@ -50,6 +50,17 @@ template <class Element> struct Gradient {
   __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
 };
 
+// Launches a kernel of the gradient.  Behind one of the same call, which adds up the rows' weights, it begins early: it
+// asks for that sum only after wait_for_kernel_before().
+template <class Element, class... Parameters, class... Arguments>
+Status start_behind_sums(const Gradient<Element>& g, const CudaLaunch& on,
+                         void (*kernel)(Gradient<Element>, Parameters...), int64_t blocks,
+                         const Arguments&... arguments) {
+  return g.a.reduction == CrossEntropyReduction::kMean && !g.adds_rows
+             ? start_early(on, kernel, blocks, kThreads, 0, g, arguments...)
+             : start(on, kernel, blocks, kThreads, 0, g, arguments...);
+}
+
 template <class Element>
 __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int64_t first, int64_t end,
                                                                const double* totals) const {

@@ -144,10 +144,7 @@ template <class Element> Status write_plain_rows(const Gradient<Element>& g, con
   const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kThreads);
   const Divisor per_row(of_row);
   const int rows = static_cast<int>(rows_of_warp);
-  // Behind a kernel of this call, which adds up the rows' weights, elements can be asked for before it is done.
-  return g.a.reduction == CrossEntropyReduction::kMean && !g.adds_rows
-             ? start_early(on, write_rows<Element>, blocks, kThreads, 0, g, per_row, rows)
-             : start(on, write_rows<Element>, blocks, kThreads, 0, g, per_row, rows);
+  return start_behind_sums(g, on, write_rows<Element>, blocks, per_row, rows);
 }
 
 }  // namespace
