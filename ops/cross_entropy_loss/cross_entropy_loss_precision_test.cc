@@ -216,8 +216,10 @@ TEST_F(CrossEntropyLossOperators, lse_of_halves_is_precise_where_it_cancels) {
           for (int64_t i = 0; i < rows; ++i) {
             const double x = lse.get(i), of_square = scale * (2 * std::fabs(x) + kLost) * kLost;
             const std::string where = cat(l.c.words(), ", scale ", scale, ", row ", i, ", lse ", x);
-            if (returned) EXPECT_LE(error_of(l.lse, lse, i), kLost) << where;
-            if (returned) EXPECT_LE(error_of(l.zloss, zloss, i), of_square) << where;
+            if (returned) {
+              EXPECT_LE(error_of(l.lse, lse, i), kLost) << where;
+              EXPECT_LE(error_of(l.zloss, zloss, i), of_square) << where;
+            }
             EXPECT_LE(error_of(l.loss, loss, i), of_square + kLost) << where;
           }
         }

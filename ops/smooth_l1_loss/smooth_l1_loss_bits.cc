@@ -91,9 +91,7 @@ void add(Bits& bits, const std::string& words, const Case& c, Way way = {}) {
       if (reduction == kMean) {  // of so many terms that threads share chunks, not tiles
         c.shapes = same({600011}, reduction);
         add(bits, label(t, {600011}) + words_of(reduction), c);
-      }
-      if (reduction == kSum) {  // and that groups have several chunks
-        c.shapes = same({9000011}, reduction);
+        c.shapes = same({9000011}, reduction);  // and that groups have several chunks
         bits.add("aclnnSmoothL1Loss " + label(t, {9000011}) + words_of(reduction), Way{}.words(),
                  [=](BitCall& call) { forward(call, c, {}); });
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The smooth L1 loss on NVIDIA GPUs.
-#include "ops/smooth_l1_loss/smooth_l1_loss_sum_cuda.cuh"
+#include "ops/smooth_l1_loss/smooth_l1_loss_sum_line_cuda.cuh"
 #include "src/loops/elementwise.cuh"
 
 namespace descend::cuda {

@@ -65,11 +65,8 @@ Status elementwise(const Iteration<N>& points, void* const* data, DataType round
         }
         status = start(on, kernel, blocks, kRowThreads, 0, rows, f);
         done = true;
-      } else if (alike && as_tiles<Element>(points, data, tiles, blocks_of_tiles) &&
-                 2 * tiles.slots * sizeof(Turned<Element>) <= static_cast<size_t>(on.shared_memory)) {
-        status = start(on, tiles_kernel<T, Element, N, F>(tiles), blocks_of_tiles, kTileThreads<Element>,
-                       2 * tiles.slots * sizeof(Turned<Element>), tiles, f);
-        done = true;
+      } else if (alike && as_tiles<Element>(points, data, tiles, blocks_of_tiles)) {
+        done = start_tiles<T, Element>(tiles, blocks_of_tiles, f, on, status);
       }
     }
   });

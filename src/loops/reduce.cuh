@@ -103,7 +103,7 @@ struct SumCut {
       : count(terms),
         tiles(ceil_divide(terms, kTile)),
         chunks(ceil_divide(terms, kChunk)),
-        per_group(terms == 0 ? 1 : chunks_per_group(terms)),
+        per_group(chunks_per_group(terms)),
         groups(static_cast<int>(ceil_divide(chunks, per_group))),
         unit(smallest == kOfTile && lists * tiles <= CudaScratch::kTiles ? kOfTile
              : lists * chunks <= CudaScratch::kChunks                    ? kOfChunk

@@ -5,7 +5,6 @@
 // of double or of float; then the sums of tiles in a chunk, of chunks in a group, and of groups.  So chains of
 // additions are short: a sum loses little, and the threads of a GPU need not wait for one of them.
 #pragma once
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -36,7 +35,7 @@ class CompensatedSum {
   double sum_ = 0, lost_ = 0;
 };
 
-// A running sum in columns of double.  Of one term it is that term.
+// A running sum in columns of double.  Of one term it is that term, but 0 for -0.
 class ColumnedSum {
  public:
   DESCEND_HOST_DEVICE void add(double x) {
@@ -63,17 +62,19 @@ class SumOfGroup {
   DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
     while (count > 0) {
       const int64_t left = kTilesOfChunk - tiles_, n = count < left ? count : left;
-      DESCEND_UNROLL_ON_DEVICE
       for (int64_t i = 0; i < n; ++i) chunk_.add(tiles[i]);
       tiles += n;
       count -= n;
       tiles_ += n;
       if (tiles_ < kTilesOfChunk) continue;
-      sum_.add(chunk_.value());
-      has_chunks_ = true;
+      add_chunk(chunk_.value());
       chunk_ = {};
       tiles_ = 0;
     }
+  }
+  DESCEND_HOST_DEVICE void add_chunk(double sum) {
+    sum_.add(sum);
+    has_chunks_ = true;
   }
   DESCEND_HOST_DEVICE double value() const {
     if (!has_chunks_) return chunk_.value();
@@ -91,7 +92,7 @@ class SumOfGroup {
 // What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
 class SumOfTiles {
  public:
-  DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count = 1) : per_group_(chunks_per_group(count) * kTilesOfChunk) {}
+  DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count) : per_group_(chunks_per_group(count) * kTilesOfChunk) {}
   // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
   DESCEND_HOST_DEVICE void add(double tile) { add(&tile, 1); }
   DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
@@ -100,13 +101,13 @@ class SumOfTiles {
       group_.add(tiles, n);
       tiles += n;
       count -= n;
-      tiles_ += n;
-      if (tiles_ < per_group_) continue;
-      sum_.add(group_.value());
-      has_groups_ = true;
-      group_ = {};
-      tiles_ = 0;
+      count_tiles(n);
     }
+  }
+  // The sum of the next kTilesOfChunk tiles, or of the last ones.
+  DESCEND_HOST_DEVICE void add_chunk(double sum) {
+    group_.add_chunk(sum);
+    count_tiles(kTilesOfChunk);
   }
   DESCEND_HOST_DEVICE double value() const {
     if (!has_groups_) return group_.value();
@@ -116,6 +117,14 @@ class SumOfTiles {
   }
 
  private:
+  DESCEND_HOST_DEVICE void count_tiles(int64_t n) {
+    tiles_ += n;
+    if (tiles_ < per_group_) return;
+    sum_.add(group_.value());
+    has_groups_ = true;
+    group_ = {};
+    tiles_ = 0;
+  }
   int64_t per_group_, tiles_ = 0;  // of the group that is not full yet
   bool has_groups_ = false;        // in sum_
   SumOfGroup group_;

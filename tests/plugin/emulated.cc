@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kStack = 256 << 10;
 constexpr int kSharedMemory = 227 << 10;  // of an H200
+constexpr int kSmallMemory = 99 << 10;    // of smaller cards: with order 1
 alignas(16) unsigned char memory[kSharedMemory];
 
 [[noreturn]] void die(const char* why) {
@@ -130,11 +131,14 @@ std::vector<unsigned> numbers(int64_t count, unsigned order) {
 
 }  // namespace
 
+unsigned chosen_order() {
+  const char* const chosen = std::getenv("DESCEND_EMULATED_ORDER");
+  return chosen == nullptr ? 0 : static_cast<unsigned>(std::atoi(chosen));
+}
 void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
   static std::mutex& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
-  const char* const chosen = std::getenv("DESCEND_EMULATED_ORDER");
-  const unsigned order = chosen == nullptr ? 0 : static_cast<unsigned>(std::atoi(chosen));
+  const unsigned order = chosen_order();
   gridDim = {static_cast<unsigned>(blocks), 1, 1};
   blockDim = {static_cast<unsigned>(threads), 1, 1};
   function = &thread;
@@ -187,7 +191,7 @@ CudaLaunch cuda_launch(Launch&) {
   return {.stream = nullptr,
           .scratch = &scratch,
           .multiprocessors = 4,
-          .shared_memory = emulated::kSharedMemory,
+          .shared_memory = emulated::chosen_order() == 1 ? emulated::kSmallMemory : emulated::kSharedMemory,
           .largest_cluster = 1};
 }
 

@@ -16,15 +16,15 @@ KernelTable& cuda_kernels();
 // Scratch belongs to the stream: kernels use it one after the other, as they run.  It begins with counters that are 0
 // between kernels.
 struct CudaScratch {
-  static constexpr int kTickets = 8;
-  static constexpr int kNumbers = 8192;
+  static constexpr int kTickets = 2;
+  static constexpr int kNumbers = 1 << 16;
   // Sums of tiles, chunks or groups of terms that are kept: so many of tiles, and of chunks, at most.
-  static constexpr int kUnits = 1 << 17;
 #ifndef DESCEND_EMULATED
-  static constexpr int kTiles = 1 << 15, kChunks = kUnits;
+  static constexpr int kUnits = 1 << 18, kTiles = 1 << 15, kChunks = kUnits;
 #else
-  static constexpr int kTiles = 64, kChunks = 64;  // so few that tests have more
+  static constexpr int kUnits = 512, kTiles = 64, kChunks = kUnits;  // so few that tests have more
 #endif
+  static_assert(kTiles <= kUnits && kChunks <= kUnits);
   unsigned tickets[kTickets];
   unsigned long long counts;  // rows, and how many blocks have counted them in the upper half
   double numbers[kNumbers];
