@@ -141,6 +141,13 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});  // long, several of a block
+  // So many that a GPU's warps take more than one batch, without a sum; and again, when that has been done before.
+  for (DataType t : kFloats) add(bits, "aclnnCrossEntropyLoss", forward, {40000, 16, t, "none"}, {});
+  // So many that a part of their losses has several rows, or several of a column.
+  add(bits, "aclnnCrossEntropyLoss", forward, {17001, 520, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {270001, 16, DataType::kFloat, "mean", 0, false, 0.01}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {270001, 16, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {270001, 7, DataType::kBfloat16, "mean", 0, false, 0.01}, {});
 });
 
 }  // namespace

@@ -49,6 +49,34 @@ struct RowLoss {
   double loss = 0, zloss = 0;
 };
 
+// The sum of a block of rows, one after the other.
+class SumOfRows {
+ public:
+  explicit SumOfRows(const CrossEntropyRowCut& cut) : in_part_(cut.per_part - 1), in_block_(cut.per_block - 1) {}
+  // Whether this was the block's last row.
+  bool add(int64_t row, double x, bool is_last) {
+    const bool ends_block = is_last || (row & in_block_) == in_block_;
+    if (in_part_ == 0) {
+      parts_[count_++] = x;
+    } else {
+      rows_.add(x);
+      if (ends_block || (row & in_part_) == in_part_) parts_[count_++] = std::exchange(rows_, {}).value();
+    }
+    return ends_block;
+  }
+  double take() {
+    double sum[CrossEntropyRowCut::kPartsOfBlock] = {};
+    for (int64_t i = 0; i < count_; ++i) sum[i] += parts_[i];
+    count_ = 0;
+    return sum_as_tree<CrossEntropyRowCut::kPartsOfBlock>(sum);
+  }
+
+ private:
+  int64_t in_part_, in_block_, count_ = 0;
+  ColumnedSum rows_;
+  double parts_[CrossEntropyRowCut::kPartsOfBlock];
+};
+
 template <class Element> class CrossEntropy {
  public:
   CrossEntropy(const CrossEntropyLossArgs& a, void* const* data)
@@ -71,21 +99,17 @@ template <class Element> class CrossEntropy {
 
   void run() const {
     if (a_.labels.rows == 0) return store_total({});
-    // The rows' losses are added block by block, in an order that the number of rows decides.
-    constexpr int64_t kBlocks = 2048;
-    const int64_t rows = a_.labels.rows, per_block = (rows - 1) / kBlocks + 1, blocks = (rows - 1) / per_block + 1;
+    constexpr int64_t kBlocks = CrossEntropyRowCut::kBlocks;
+    const int64_t rows = a_.labels.rows;
+    const CrossEntropyRowCut cut(rows);
+    const int64_t per_block = cut.per_block, blocks = (rows - 1) / per_block + 1;
     double loss_of[kBlocks], zloss_of[kBlocks];
     const auto run_blocks = [&](int64_t begin, int64_t end) {
-      CompensatedSum loss, zloss;
-      int64_t edge = std::min((begin + 1) * per_block, rows);
+      SumOfRows loss(cut), zloss(cut);
       const auto keep = [&](int64_t row, const RowLoss& of_row) {
-        loss.add(of_row.loss);
-        zloss.add(of_row.zloss);
-        if (row + 1 != edge) return;
-        loss_of[row / per_block] = loss.value();
-        zloss_of[row / per_block] = zloss.value();
-        loss = zloss = {};
-        edge = std::min(edge + per_block, rows);
+        const bool is_last = row + 1 == rows;
+        if (loss.add(row, of_row.loss, is_last)) loss_of[row / per_block] = loss.take();
+        if (zloss.add(row, of_row.zloss, is_last)) zloss_of[row / per_block] = zloss.take();
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The cross entropy on NVIDIA GPUs, with the additions and formulas of cross_entropy_loss_cpu.cc.
 //
-// The rows' losses are added block by block, in an order that the number of rows decides.  Rows of up to a tile: a warp
-// has the rows of one such block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once.
-// Those of few classes without a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones:
-// cross_entropy_loss_long_rows_cuda.cuh.
+// The rows' losses are added in the order of CrossEntropyRowCut.  Rows of up to a tile: a warp has the rows of one
+// block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once. Those of few classes without
+// a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones: cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_staged_rows_cuda.cuh"
@@ -33,11 +32,10 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kAtOnce = 32 / TileGroup<V>::kSize;
   constexpr int kBatch = 32;  // rows for which what they cost by themselves is computed at once
   using Piece = Columns<Element, V>;
-  __shared__ typename LossesOfRows<kBatch>::Shared shared_sums[kWarps];
   __shared__ __align__(8) unsigned char kept[kWarps][kBatch * sizeof(Scores)];  // until the warp's are all there
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int64_t block = blockIdx.x * kWarps + warp, begin = block * l.per_block;
-  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  const int64_t begin = (int64_t{blockIdx.x} * kWarps + warp) * l.cut.per_block;
+  const int64_t end = begin + l.cut.per_block < l.a.labels.rows ? begin + l.cut.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes);
   const TileGroup<V> group;
   const int which = lane / TileGroup<V>::kSize;  // of the rows at once
@@ -49,8 +47,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
     for (int i = 0; i < kPer; ++i)
       if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
   };
-  LossesOfRows<kBatch> sums(shared_sums[warp]);
-  int counted = 0;
+  LossesOfRows<kBatch> sums;
   for (int64_t first = begin; first < end; first += kBatch) {
     const int rows = static_cast<int>(end - first < kBatch ? end - first : kBatch);
     const int64_t label = lane < rows ? l.labels[first + lane] : kNoClass;
@@ -118,14 +115,11 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
         *reinterpret_cast<Piece*>(to + kColumns * i * step) = x[i];
       }
     }
-    if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
-    counted += done.counted;
+    sums.add(l, first, rows, done);
     __syncwarp();
   }
-  const double total = sums.value();
-  counted = add_lanes(counted);
-  if (lane < kLists && begin < end) l.keep_sum(lane, block, lane == kCounted ? counted : total);
-  l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
+  sums.end(l);
+  l.add_parts();
 }
 
 template <class Element, bool shows_lse>
@@ -143,15 +137,15 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   if (Status s = sum_labels(l.labels, weights, a.smoothing != 0, on); !s.ok()) return s;
   const int64_t rows = a.labels.rows, classes = a.labels.classes;
   if (rows == 0) return start(on, only_total<Element>, 1, 1, 0, l);
-  l.per_block = (rows - 1) / kBlocks + 1;
-  const int64_t blocks = (rows - 1) / l.per_block + 1;  // of rows
+  l.cut = CrossEntropyRowCut(rows);
+  const int64_t blocks = ceil_divide(rows, l.cut.per_block);
   const auto in_pieces = [&](int64_t count) {
     const auto fits = [&](const CrossEntropyMatrixStrides& s, const void* address) {
       return s.column == 1 && s.row % count == 0 && is_aligned(address, static_cast<size_t>(count) * sizeof(Element));
     };
     return classes % count == 0 && fits(a.input, data[2]) && fits(a.log_prob, data[4]);
   };
-  if (StagedRows<Element>::fits(l, on) && in_pieces(Vector<Element>::kCount)) return run_staged(l, blocks, on);
+  if (StagedRows<Element>::fits(l, on) && in_pieces(Vector<Element>::kCount)) return run_staged(l, on);
   if (classes <= kTile) {
     constexpr int kLeast = 4 / sizeof(Element);
     const auto pick = [&]<int V, bool together> {

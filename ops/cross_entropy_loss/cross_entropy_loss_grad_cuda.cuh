@@ -50,8 +50,8 @@ template <class Element> struct Gradient {
   __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
 };
 
-// Launches a kernel of the gradient.  Behind one of the same call, which adds up the rows' weights, it begins early: it
-// asks for that sum only after wait_for_kernel_before().
+// Launches a kernel of the gradient.  Behind kernels of the same call that count rows or add weights it may begin
+// early: it reads what they write only after wait_for_kernel_before().
 template <class Element, class... Parameters, class... Arguments>
 Status start_behind_sums(const Gradient<Element>& g, const CudaLaunch& on,
                          void (*kernel)(Gradient<Element>, Parameters...), int64_t blocks,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of the cross entropy take.  Seen by phase one and by every backend.
 #pragma once
+#include "src/base/host_device.h"
 #include "src/device/kernel.h"
 #include "src/tensor/tensor.h"
 
@@ -22,6 +23,18 @@ struct CrossEntropyMatrixStrides {
 // What becomes of the rows' losses.
 enum class CrossEntropyReduction : int32_t { kNone, kMean, kSum };
 
+// The order in which the losses of all rows are added: those of a part in columns (src/loops/sums.h), the few parts of
+// a block, and the blocks, too.  A part is what a warp of a GPU takes at a time, a block what a thread of a CPU does.
+struct CrossEntropyRowCut {
+  static constexpr int64_t kBlocks = 2048, kPartsOfBlock = 8;  // at most
+  int64_t per_block = 1, per_part = 1;                         // rows: powers of two
+  CrossEntropyRowCut() = default;
+  explicit CrossEntropyRowCut(int64_t rows) {
+    while (per_block * kBlocks < rows) per_block *= 2;
+    if (per_block > kPartsOfBlock) per_part = per_block / kPartsOfBlock;
+  }
+};
+
 struct CrossEntropyLossArgs {
   CrossEntropyLabels labels;
   DataType dtype;  // of every operand but the labels'
@@ -33,7 +46,7 @@ struct CrossEntropyLossArgs {
   bool write_zloss;    // the last two operands
 
   // Whether a result shows a row's lse, the largest score plus the logarithm of the sum, by itself.
-  bool shows_lse() const { return write_zloss || zloss_scale != 0; }
+  DESCEND_HOST_DEVICE bool shows_lse() const { return write_zloss || zloss_scale != 0; }
 };
 // Operands: target, weight or null, input, loss, logProb, zloss, lse.
 inline constexpr Kernel<CrossEntropyLossArgs> kCrossEntropyLoss{"cross_entropy_loss"};

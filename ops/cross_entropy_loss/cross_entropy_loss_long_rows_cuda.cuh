@@ -17,7 +17,8 @@ inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit be
 // What SumOfTiles makes of the sums of all tiles of a row that a team has, by a warp, a few lanes a chunk; writes over
 // them.
 __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
-  static_assert(kLargestTeam * kBlockMemory / 2 <= kSumGroups * kChunk, "each chunk is a group");
+  constexpr int64_t kLargestMemory = 256 << 10;  // of a block, of any card
+  static_assert(kLargestTeam * kLargestMemory / 2 <= kSumGroups * kChunk, "each chunk is a group");
   constexpr int V = 2, kAtOnce = 32 / TileGroup<V>::kSize, kOfChunk = static_cast<int>(kTilesOfChunk);
   const TileGroup<V> group;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -53,8 +54,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const Team team;
   const int team_size = team.size(), rank = team.rank(), warps = team_size * kWarps;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int64_t begin = blockIdx.x / team_size * l.per_block;
-  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  const int64_t begin = blockIdx.x / team_size * l.cut.per_block;
+  const int64_t end = begin + l.cut.per_block < l.a.labels.rows ? begin + l.cut.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes), tiles = static_cast<int>(ceil_divide(classes, kTile));
   const int first_tile = rank * tiles_of_block, first = first_tile * static_cast<int>(kTile);
   const int mine = tiles_of_block * static_cast<int>(kTile), rest = classes > first ? classes - first : 0;
@@ -139,9 +140,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   }
   if (adds) {
     so_far.add(l, end - 1);  // there is no team without a row
-    so_far.keep(l, blockIdx.x / team_size);
+    l.add_counted(so_far.counted);
   }
-  l.add_blocks(gridDim.x / team_size);
+  l.add_parts();
 }
 
 }  // namespace descend::cuda

@@ -6,18 +6,17 @@
 
 namespace descend::cuda {
 
-inline constexpr int kSumsAtOnce = 64;  // of tiles
 template <class Element, bool shows_lse>
 __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_constant__ Loss<Element> l) {
   constexpr int V = 4 / sizeof(Element), kGroups = kLongThreads / TileGroup<V>::kSize, kWarps = kLongThreads / 32;
   const bool smooth = l.a.smoothing != 0;
-  __shared__ double sums[kSumsAtOnce], distances[kSumsAtOnce];
+  __shared__ double sums[kTilesOfChunk], distances[kTilesOfChunk];
   __shared__ float most_of[kWarps];
   __shared__ int times_of[kWarps];
   __shared__ LogProb f_of_row;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32, warp = thread / 32;
-  const int64_t begin = blockIdx.x * l.per_block, classes = l.a.labels.classes;
-  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  const int64_t begin = blockIdx.x * l.cut.per_block, classes = l.a.labels.classes;
+  const int64_t end = begin + l.cut.per_block < l.a.labels.rows ? begin + l.cut.per_block : l.a.labels.rows;
   const TileGroup<V> group;
   __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
   RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
@@ -32,9 +31,9 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     for (const float each : most_of) scores.most = std::fmax(scores.most, each);
     scores.most += 0.0f;
     SumOfTiles below(classes), distance(classes);
-    for (int64_t round = 0; round < classes; round += kSumsAtOnce * kTile) {
+    for (int64_t round = 0; round < classes; round += kTilesOfChunk * kTile) {
       const int64_t left = ceil_divide(classes - round, kTile);
-      const int there = static_cast<int>(left < kSumsAtOnce ? left : kSumsAtOnce);
+      const int there = static_cast<int>(left < kTilesOfChunk ? left : kTilesOfChunk);
       for (int tile = thread / TileGroup<V>::kSize; tile < there; tile += kGroups) {
         const int64_t column = round + tile * kTile;
         const int n = static_cast<int>(classes - column < kTile ? classes - column : kTile);
@@ -46,9 +45,11 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
         if (group.rank == 0) distances[tile] = other;
       }
       __syncthreads();
-      if (thread == 0) {
-        below.add(sums, there);
-        if (smooth) distance.add(distances, there);
+      if (thread < TileGroup<1>::kSize) {
+        const TileGroup<1> chunk;
+        const double one = sum_of(there, chunk, [&](int i) { return sums[i]; });
+        const double other = smooth ? sum_of(there, chunk, [&](int i) { return distances[i]; }) : 0;
+        if (thread == 0) below.add_chunk(one), distance.add_chunk(other);
       }
       __syncthreads();
     }
@@ -69,8 +70,8 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     part.write(f_of_row, l.log_prob + row * l.a.log_prob.row, l.a.log_prob.column, l.in_vectors);
     __syncthreads();
   }
-  if (thread == 0) so_far.keep(l, blockIdx.x);
-  l.add_blocks(gridDim.x);
+  if (thread == 0) l.add_counted(so_far.counted);
+  l.add_parts();
 }
 
 }  // namespace descend::cuda

@@ -75,7 +75,8 @@ template <class Element, bool cached> struct PartOfRow {
 // The losses of the rows so far, which one thread adds, and what the last one's is made of.  In shared memory: no other
 // thread needs registers for it.
 template <class Element> struct RowsSoFar {
-  CompensatedSum loss, zloss;
+  static constexpr int kColumns = static_cast<int>(kSumColumns<double>);
+  double column[kLists][kColumns] = {};  // of the part that is not at its end
   int counted = 0;
   typename Loss<Element>::Label label;
   Scores scores;
@@ -83,14 +84,28 @@ template <class Element> struct RowsSoFar {
 
   __device__ void add(const Loss<Element>& l, int64_t row) {
     const RowLoss of_row = l.finish(row, label, scores, log_sum);
-    loss.add(of_row.loss);
-    zloss.add(of_row.zloss);
     counted += of_row.counted;
+    const int64_t in_part = row & (l.cut.per_part - 1);
+    const bool ends_part = in_part == l.cut.per_part - 1 || row + 1 == l.a.labels.rows;
+    keep(l, kLosses, row, of_row.loss, in_part, ends_part);
+    keep(l, kZlosses, row, of_row.zloss, in_part, ends_part);
   }
-  __device__ void keep(const Loss<Element>& l, int64_t block) const {
-    l.keep_sum(kLosses, block, loss.value());
-    l.keep_sum(kZlosses, block, zloss.value());
-    l.keep_sum(kCounted, block, counted);
+
+ private:
+  __device__ void keep(const Loss<Element>& l, int list, int64_t row, double x, int64_t in_part, bool ends_part) {
+    double* const sum = column[list];
+    if (l.cut.per_part > 1) {
+      sum[in_part % kColumns] += x;
+      if (!ends_part) return;
+#pragma unroll 1
+      for (int width = kColumns / 2; width > 0; width /= 2)
+#pragma unroll 1
+        for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
+      x = sum[0];
+#pragma unroll 1
+      for (int i = 0; i < kColumns; ++i) sum[i] = 0;
+    }
+    l.keep_sum(list, row / l.cut.per_part, x);
   }
 };
 

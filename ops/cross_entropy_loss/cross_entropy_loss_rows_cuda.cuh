@@ -5,68 +5,58 @@
 
 namespace descend::cuda {
 
-inline constexpr int64_t kBlocks = 2048;
-// Sums over a block's rows, and where they are among the numbers of the scratch.
-enum List { kLosses, kZlosses, kCounted, kLists };
-inline constexpr int kSumsOfBlocks = 16;
-static_assert(kSumsOfBlocks > kAllWeights && kSumsOfBlocks + kLists * kBlocks <= CudaScratch::kNumbers);
+// Sums over a part of the rows, and where they are among the numbers of the scratch.
+enum List { kLosses, kZlosses, kLists };
+inline constexpr int64_t kParts = CrossEntropyRowCut::kBlocks * CrossEntropyRowCut::kPartsOfBlock;
+inline constexpr int kSumsOfParts = 16;
+static_assert(kSumsOfParts > kAllWeights && kSumsOfParts + kLists * kParts <= CudaScratch::kNumbers);
 
 struct RowLoss {
   double loss = 0, zloss = 0;
   int counted = 0;
 };
 
-// Two CompensatedSums, of losses and of zlosses, to which a warp adds kBatch rows at a time, in their order.  What an
-// addition loses is known from the sum before it: while lanes 0 and 1 go on with the sums, lanes 2 and 3 add, by the
-// same instructions, what the additions of the rows before have lost.
+// The sums of losses and of zlosses over parts of the rows, to which a warp adds kBatch rows at a time, a lane's each.
 template <int kBatch> class LossesOfRows {
  public:
-  struct Shared {
-    double terms[4][kBatch];
-  };
-  __device__ explicit LossesOfRows(Shared& shared) : terms_(shared.terms), lane_(static_cast<int>(threadIdx.x) % 32) {
-    if (lane_ < kBatch) terms_[2][lane_] = terms_[3][lane_] = 0;
-  }
-  // A lane's row; 0 for one that is not there.
-  __device__ __forceinline__ void add(const RowLoss& row) {
-    if (lane_ < kBatch) terms_[0][lane_] = row.loss, terms_[1][lane_] = row.zloss;
-    __syncwarp();
-    add_terms();
-    __syncwarp();
-    if (lane_ < kBatch) {
-      terms_[2][lane_] = lost(terms_[0][lane_], row.loss);
-      terms_[3][lane_] = lost(terms_[1][lane_], row.zloss);
+  // Rows from number `first` on, of which there are `rows`; what a lane has that is not among them is 0.
+  template <class L> __device__ __forceinline__ void add(const L& l, int64_t first, int rows, const RowLoss& row) {
+    constexpr int kColumns = static_cast<int>(kSumColumns<double>);
+    const int64_t per_part = l.cut.per_part;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    double sum[kLists] = {row.loss, row.zloss};
+    counted_ += row.counted;
+    if (l.a.reduction == CrossEntropyReduction::kNone) return;
+    int width = static_cast<int>(per_part < kColumns ? per_part : kColumns);  // lanes of a part
+    if (per_part > kColumns) {
+#pragma unroll
+      for (int list = 0; list < kLists; ++list) {
+        column_[list] += sum[list];
+        if constexpr (kBatch > kColumns) column_[list] += __shfl_down_sync(~0u, sum[list], kColumns);
+      }
+      const int64_t end = first + kBatch;
+      if (end < l.a.labels.rows && (end & (per_part - 1)) != 0) return;
+#pragma unroll
+      for (int list = 0; list < kLists; ++list) sum[list] = column_[list], column_[list] = 0;
+      rows = 1;  // one part: the first lane has it
     }
+#pragma unroll 1
+    for (int step = width / 2; step > 0; step /= 2)
+#pragma unroll
+      for (int list = 0; list < kLists; ++list)
+        sum[list] += __shfl_down_sync(~0u, sum[list], static_cast<unsigned>(step));
+    if (lane % width == 0 && lane < rows)
+      for (int list = 0; list < kLists; ++list) l.keep_sum(list, (first + lane) / per_part, sum[list]);
   }
-  // Of the list that has the lane's number.
-  __device__ __forceinline__ double value() {
-    __syncwarp();
-    if (lane_ < 2)
-      for (int i = 0; i < kBatch; ++i) terms_[lane_][i] = 0;
-    __syncwarp();
-    add_terms();
-    const double lost = __shfl_down_sync(~0u, sum_, 2);
-    return std::isfinite(sum_) ? sum_ + lost : sum_;
+  // When there is no more row.
+  template <class L> __device__ __forceinline__ void end(const L& l) {
+    const int counted = add_lanes(counted_);
+    if (threadIdx.x % 32 == 0) l.add_counted(counted);
   }
 
  private:
-  // Adds the terms of a lane's list and leaves in their places what the sum was before.
-  __device__ __forceinline__ void add_terms() {
-    if (lane_ >= 4) return;
-#pragma unroll
-    for (int i = 0; i < kBatch; ++i) {
-      const double before = sum_;
-      sum_ += terms_[lane_][i];
-      terms_[lane_][i] = before;
-    }
-  }
-  static __device__ __forceinline__ double lost(double before, double x) {
-    const double sum = before + x, x_in_sum = sum - before;
-    return (before - (sum - x_in_sum)) + (x - x_in_sum);
-  }
-  double (&terms_)[4][kBatch];
-  int lane_;
-  double sum_ = 0;
+  double column_[kLists] = {};
+  int counted_ = 0;
 };
 
 template <class Element> struct Loss {
@@ -75,8 +65,8 @@ template <class Element> struct Loss {
   const Element* input;
   Element *loss, *log_prob, *zloss, *lse;
   CudaScratch* scratch;
-  int64_t per_block;  // rows whose losses are added one after the other: of a warp, or of a team of blocks
-  bool in_vectors;    // both matrices' rows are neighbours and begin where 16 bytes may be moved
+  CrossEntropyRowCut cut;
+  bool in_vectors;  // both matrices' rows are neighbours and begin where 16 bytes may be moved
 
   __device__ __forceinline__ const Element* at(int64_t row, int64_t column) const {
     return input + row * a.input.row + column * a.input.column;
@@ -92,15 +82,19 @@ template <class Element> struct Loss {
   }
   __device__ __forceinline__ Label label_of(int64_t row) const { return label_of(row, labels[row]); }
   __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
-  // The sum of a list over a block of rows; when all are there add_blocks makes the total.
-  __device__ void keep_sum(int list, int64_t block, double sum) const {
-    if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[kSumsOfBlocks + list * kBlocks + block] = sum;
+  // The sum of a list over a part of the rows; when all are there add_parts makes the total.
+  __device__ __forceinline__ void keep_sum(int list, int64_t part, double sum) const {
+    if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[kSumsOfParts + list * kParts + part] = sum;
+  }
+  // Rows that count: whole numbers, in any order.
+  __device__ __forceinline__ void add_counted(int rows) const {
+    if (counts_rows() && rows > 0) atomicAdd(&scratch->counts, static_cast<unsigned long long>(rows));
   }
   // Without weights a mean needs whole numbers only, whose sum is the same in any order: no kernel of its own.
   __host__ __device__ bool counts_rows() const {
     return a.reduction == CrossEntropyReduction::kMean && labels.weight == nullptr;
   }
-  __device__ void add_blocks(int64_t count) const;
+  __device__ void add_parts(bool took_tickets = false) const;
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
@@ -136,29 +130,49 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 }
 
 // By the last block of threads that comes here.
-template <class Element> __device__ void Loss<Element>::add_blocks(int64_t count) const {
-  if (a.reduction == CrossEntropyReduction::kNone || !is_last_block(&scratch->tickets[kBlocksDone])) return;
-  __shared__ double parts[kLists][kBlocks / kTile];
+template <class Element> __device__ void Loss<Element>::add_parts(bool took_tickets) const {
+  const bool none = a.reduction == CrossEntropyReduction::kNone;
+  if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
+  if (threadIdx.x == 0) scratch->tickets[kChunksTaken] = 0;  // for the next launch
+  if (none) return;
+  constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock);
+  constexpr int kTiles = static_cast<int>(CrossEntropyRowCut::kBlocks / kTile);
+  static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
+  __shared__ double tile_of[kLists][kTiles], totals[kLists];
   const TileGroup<1> group;
-  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, blocks = static_cast<int>(count);
-  const int tiles = static_cast<int>(ceil_divide(count, kTile));
-  for (int i = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; i < kLists * tiles; i += groups) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, own = thread / TileGroup<1>::kSize;
+  const int parts = static_cast<int>((a.labels.rows - 1) / cut.per_part + 1);
+  const int of_block = static_cast<int>(cut.per_block / cut.per_part), blocks = (parts - 1) / of_block + 1;
+  const int tiles = (blocks - 1) / static_cast<int>(kTile) + 1;
+  const int lists = a.shows_lse() ? kLists : 1;
+  for (int i = own; i < lists * tiles; i += groups) {
     const int list = i / tiles, tile = i % tiles, first = tile * static_cast<int>(kTile);
     const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
-    const double* const numbers = scratch->numbers + kSumsOfBlocks + list * kBlocks + first;
-    const double total =
-        sum_tile<1>(n, group, [&](int at, int, double(&value)[1]) { value[0] = __ldcg(numbers + at); });
-    if (group.rank == 0) parts[list][tile] = total;
+    const double* const numbers = scratch->numbers + kSumsOfParts + list * kParts;
+    const double sum = sum_of(n, group, [&](int block) {
+      double part[kMost];
+      const int begin = (first + block) * of_block;
+#pragma unroll
+      for (int k = 0; k < kMost; ++k) part[k] = k < of_block && begin + k < parts ? __ldcg(numbers + begin + k) : 0;
+#pragma unroll
+      for (int width = kMost / 2; width > 0; width /= 2)
+#pragma unroll
+        for (int k = 0; k < width; ++k) part[k] += part[k + width];
+      return part[0];
+    });
+    if (group.rank == 0) tile_of[list][tile] = sum;
   }
-  __shared__ double totals[kLists];
+  if (thread < kLists) totals[thread] = 0;
   __syncthreads();
-  static_assert(kBlocks / kTile <= kTilesOfChunk);
-  if (const int list = static_cast<int>(threadIdx.x) / TileGroup<1>::kSize; list < kLists) {
-    const double total = sum_of(tiles, group, [&](int i) { return parts[list][i]; });
-    if (group.rank == 0) totals[list] = total;
+  if (own < lists) {
+    const double sum = sum_of(tiles, group, [&](int i) { return tile_of[own][i]; });
+    if (group.rank == 0) totals[own] = sum;
   }
   __syncthreads();
-  if (threadIdx.x == 0) store_total(totals[kLosses], totals[kZlosses], totals[kCounted]);
+  if (thread != 0) return;
+  store_total(totals[kLosses], totals[kZlosses], static_cast<double>(__ldcg(&scratch->counts)));
+  scratch->counts = 0;  // for the next launch
 }
 
 }  // namespace descend::cuda

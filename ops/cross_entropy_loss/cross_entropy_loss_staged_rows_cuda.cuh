@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Rows of few classes that are whole lines of columns: a warp keeps a batch of rows in shared memory, where a thread,
 // or two, has a row for itself.  Nothing is read twice, what a row costs by itself is computed for many rows at once,
-// and no warp waits for another: some compute while others wait for memory.
+// and no warp waits for another: some compute while others wait for memory.  Warps take rows as they come along: not
+// all multiprocessors get the same share of the memory's bandwidth.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
@@ -21,11 +22,16 @@ template <class Element> struct StagedRows {
   // Of rows that begin where 16 bytes may be moved.  Some cards have less shared memory than the largest rows need.
   // Nothing may show more of the exponentials than Element does.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
-    constexpr int kOther = kWarps * static_cast<int>(sizeof(typename LossesOfRows<kRows>::Shared)) + (2 << 10);
+    constexpr int kOther = 2 << 10;
     const int64_t classes = l.a.labels.classes;
     return classes % kColumns == 0 && classes <= kMostClasses && bytes(classes) + kOther <= on.shared_memory &&
            l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0 &&
            (std::is_same_v<Element, float> || !l.a.shows_lse());
+  }
+  // Rows that a warp takes at a time: a part, or several of one block up to a batch.
+  static __host__ __device__ int64_t unit(const CrossEntropyRowCut& cut) {
+    if (cut.per_part >= kRows) return cut.per_part;
+    return cut.per_block < kRows ? cut.per_block : kRows;
   }
 };
 
@@ -35,10 +41,10 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     staged_rows(const __grid_constant__ Loss<Element> l, Divisor pieces_of_row) {
   using S = StagedRows<Element>;
   using Piece = Vector<Element>;
-  __shared__ typename LossesOfRows<S::kRows>::Shared shared_sums[S::kWarps];
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int64_t block = blockIdx.x * S::kWarps + warp, begin = block * l.per_block;
-  const int64_t end = begin + l.per_block < l.a.labels.rows ? begin + l.per_block : l.a.labels.rows;
+  // A warp begins with the unit of its own number, and asks for another number whenever it begins with one.
+  const int64_t unit = S::unit(l.cut), warps = int64_t{gridDim.x} * S::kWarps, number = blockIdx.x * S::kWarps + warp;
+  const auto take = [&] { return lane == 0 ? atomicAdd(&l.scratch->tickets[kChunksTaken], 1u) : 0; };
   const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
   const int lines = classes / S::kColumns;  // of a row
   Piece* const stage = shared_memory<Piece>() + warp * S::kRows * apart;
@@ -55,20 +61,25 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
       f(stage + row * apart + column, i);
     }
   };
+  // Of the batch that begins with row `first` of a unit, which may lie behind the last row.
   const auto rows_from = [&](int64_t first) {
-    return static_cast<int>(end - first < 0 ? 0 : end - first < S::kRows ? end - first : S::kRows);
+    const int64_t left = l.a.labels.rows - first, in_unit = unit - (first & (unit - 1));
+    const int64_t most = in_unit < S::kRows ? in_unit : S::kRows;
+    return static_cast<int>(left < 0 ? 0 : left < most ? left : most);
   };
-  const auto label_from = [&](int64_t first) { return first + lane < end ? l.labels[first + lane] : kNoClass; };
-  LossesOfRows<S::kRows> sums(shared_sums[warp]);
-  int counted = 0;
+  const auto label_from = [&](int64_t first, int rows) { return lane < rows ? l.labels[first + lane] : kNoClass; };
+  LossesOfRows<S::kRows> sums;
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
   // Where warps have many batches they begin after each other: otherwise all wait for memory, or compute, at once.
   constexpr unsigned kMany = 8, kNanoseconds = 375;
-  if (end - begin >= kMany * S::kRows) sleep_for(static_cast<unsigned>(block) % (2 * S::kWarps) * kNanoseconds);
-  int rows = rows_from(begin);
-  int64_t label = label_from(begin);
-  for_pieces(rows, [&](Piece* staged, int i) { begin_copy(staged, input + begin * per_row + i); });
-  for (int64_t first = begin; first < end; first += S::kRows) {
+  if (l.a.labels.rows >= kMany * S::kRows * warps)
+    sleep_for(static_cast<unsigned>(number) % (2 * S::kWarps) * kNanoseconds);
+  unsigned ticket = take();
+  int64_t first = number * unit;
+  int rows = rows_from(first);
+  int64_t label = label_from(first, rows);
+  for_pieces(rows, [&](Piece* staged, int i) { begin_copy(staged, input + first * per_row + i); });
+  while (rows > 0) {
     wait_for_copies();
     __syncwarp();
     Scores scores;
@@ -130,10 +141,15 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     __syncwarp();
     // Where a piece was, the next batch's is put.
     Piece* const to = reinterpret_cast<Piece*>(l.log_prob) + lane + first * per_row;
-    const Piece* const from = input + (first + S::kRows) * per_row;
-    const int next_rows = rows_from(first + S::kRows);
-    label = label_from(first + S::kRows);
-    if (kClasses != 0 && next_rows == S::kRows) {  // without questions, four at a time
+    int64_t next = first + S::kRows;
+    if (unit <= S::kRows || (next & (unit - 1)) == 0) {
+      next = (warps + __shfl_sync(~0u, ticket, 0)) * unit;
+      ticket = take();
+    }
+    const Piece* const from = input + next * per_row;
+    const int next_rows = rows_from(next);
+    label = label_from(next, next_rows);
+    if (kClasses != 0 && rows == S::kRows && next_rows == S::kRows) {  // without questions, four at a time
       constexpr int kPerRow = kClasses == 0 ? 1 : kClasses / S::kInPiece, kTimes = S::kRows * kPerRow / 32;
       static_assert(kClasses == 0 || (32 % kPerRow == 0 && kTimes % 4 == 0));
       Piece* const staged = stage + lane / kPerRow * apart + lane % kPerRow;
@@ -155,22 +171,20 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
         if (i + lane < next_rows * per_row) begin_copy(staged, from + i);
       });
     }
+    sums.add(l, first, rows, done);
+    first = next;
     rows = next_rows;
-    if (l.a.reduction != CrossEntropyReduction::kNone) sums.add(done);
-    counted += done.counted;
     __syncwarp();
   }
-  const double total = sums.value();
-  counted = add_lanes(counted);
-  if (lane < kLists && begin < end) l.keep_sum(lane, block, lane == kCounted ? counted : total);
-  l.add_blocks((l.a.labels.rows - 1) / l.per_block + 1);
+  sums.end(l);
+  l.add_parts(true);
 }
 
-template <class Element> Status run_staged(const Loss<Element>& l, int64_t blocks_of_rows, const CudaLaunch& on) {
+template <class Element> Status run_staged(const Loss<Element>& l, const CudaLaunch& on) {
   using S = StagedRows<Element>;
-  const int64_t classes = l.a.labels.classes;
+  const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, S::unit(l.cut));
   return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
-               ceil_divide(blocks_of_rows, S::kWarps), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
+               blocks_for(on, units, S::kWarps, 2), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
                Divisor(classes / S::kInPiece));
 }
 
