@@ -70,10 +70,6 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   const auto label_from = [&](int64_t first, int rows) { return lane < rows ? l.labels[first + lane] : kNoClass; };
   LossesOfRows<S::kRows> sums;
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
-  // Where warps have many batches they begin after each other: otherwise all wait for memory, or compute, at once.
-  constexpr unsigned kMany = 8, kNanoseconds = 375;
-  if (l.a.labels.rows >= kMany * S::kRows * warps)
-    sleep_for(static_cast<unsigned>(number) % (2 * S::kWarps) * kNanoseconds);
   unsigned ticket = take();
   int64_t first = number * unit;
   int rows = rows_from(first);

@@ -86,9 +86,6 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
-// About so long.
-__device__ __forceinline__ void sleep_for(unsigned nanoseconds) { __nanosleep(nanoseconds); }
-
 // A block's dynamic shared memory.
 template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(16) unsigned char memory[];

@@ -108,7 +108,6 @@ Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t 
                    const Arguments&... arguments) {
   return start(on, kernel, blocks, threads, shared, arguments...);
 }
-inline void sleep_for(unsigned) {}
 inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
