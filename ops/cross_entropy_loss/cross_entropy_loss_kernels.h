@@ -28,11 +28,13 @@ enum class CrossEntropyReduction : int32_t { kNone, kMean, kSum };
 struct CrossEntropyRowCut {
   static constexpr int64_t kBlocks = 2048, kPartsOfBlock = 8;  // at most
   int64_t per_block = 1, per_part = 1;                         // rows: powers of two
+  int part_bits = 0;
   CrossEntropyRowCut() = default;
   explicit CrossEntropyRowCut(int64_t rows) {
     while (per_block * kBlocks < rows) per_block *= 2;
-    if (per_block > kPartsOfBlock) per_part = per_block / kPartsOfBlock;
+    while (per_part * kPartsOfBlock < per_block) per_part *= 2, ++part_bits;
   }
+  DESCEND_HOST_DEVICE int64_t part_of(int64_t row) const { return row >> part_bits; }
 };
 
 struct CrossEntropyLossArgs {

@@ -88,7 +88,7 @@ template <class Element> struct RowsSoFar {
     const int64_t in_part = row & (l.cut.per_part - 1);
     const bool ends_part = in_part == l.cut.per_part - 1 || row + 1 == l.a.labels.rows;
     keep(l, kLosses, row, of_row.loss, in_part, ends_part);
-    keep(l, kZlosses, row, of_row.zloss, in_part, ends_part);
+    if (l.a.shows_lse()) keep(l, kZlosses, row, of_row.zloss, in_part, ends_part);
   }
 
  private:
@@ -105,7 +105,7 @@ template <class Element> struct RowsSoFar {
 #pragma unroll 1
       for (int i = 0; i < kColumns; ++i) sum[i] = 0;
     }
-    l.keep_sum(list, row / l.cut.per_part, x);
+    l.keep_sum(list, l.cut.part_of(row), x);
   }
 };
 

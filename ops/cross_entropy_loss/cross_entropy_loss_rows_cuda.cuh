@@ -46,7 +46,7 @@ template <int kBatch> class LossesOfRows {
       for (int list = 0; list < kLists; ++list)
         sum[list] += __shfl_down_sync(~0u, sum[list], static_cast<unsigned>(step));
     if (lane % width == 0 && lane < rows)
-      for (int list = 0; list < kLists; ++list) l.keep_sum(list, (first + lane) / per_part, sum[list]);
+      for (int list = 0; list < kLists; ++list) l.keep_sum(list, l.cut.part_of(first + lane), sum[list]);
   }
   // When there is no more row.
   template <class L> __device__ __forceinline__ void end(const L& l) {
@@ -142,7 +142,7 @@ template <class Element> __device__ void Loss<Element>::add_parts(bool took_tick
   const TileGroup<1> group;
   const int thread = static_cast<int>(threadIdx.x);
   const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, own = thread / TileGroup<1>::kSize;
-  const int parts = static_cast<int>((a.labels.rows - 1) / cut.per_part + 1);
+  const int parts = static_cast<int>(cut.part_of(a.labels.rows - 1)) + 1;
   const int of_block = static_cast<int>(cut.per_block / cut.per_part), blocks = (parts - 1) / of_block + 1;
   const int tiles = (blocks - 1) / static_cast<int>(kTile) + 1;
   const int lists = a.shows_lse() ? kLists : 1;
