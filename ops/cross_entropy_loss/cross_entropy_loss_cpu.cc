@@ -105,11 +105,17 @@ template <class Element> class CrossEntropy {
     const int64_t per_block = cut.per_block, blocks = (rows - 1) / per_block + 1;
     double loss_of[kBlocks], zloss_of[kBlocks];
     const auto run_blocks = [&](int64_t begin, int64_t end) {
-      SumOfRows loss(cut), zloss(cut);
+      std::optional<SumOfRows> loss, zloss;  // a row that is a block needs none
+      if (per_block > 1) loss.emplace(cut), zloss.emplace(cut);
       const auto keep = [&](int64_t row, const RowLoss& of_row) {
         const bool is_last = row + 1 == rows;
-        if (loss.add(row, of_row.loss, is_last)) loss_of[row / per_block] = loss.take();
-        if (zloss.add(row, of_row.zloss, is_last)) zloss_of[row / per_block] = zloss.take();
+        if (per_block == 1) {
+          loss_of[row] = of_row.loss;
+          zloss_of[row] = of_row.zloss;
+          return;
+        }
+        if (loss->add(row, of_row.loss, is_last)) loss_of[row / per_block] = loss->take();
+        if (zloss->add(row, of_row.zloss, is_last)) zloss_of[row / per_block] = zloss->take();
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {

@@ -123,7 +123,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
     });
     for (int list = 0; list < lists; ++list) {
       SumOfTiles sum(count);
-      sum.add(sums[list], tiles);
+      for (int64_t at = 0; at < tiles; ++at) sum.add(sums[list][at]);
       result[static_cast<size_t>(list)] = sum.value();
     }
     return result;
@@ -131,7 +131,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
   double sums[lists][kSumGroups];
   parallel_for(tiles, per_group, [&](int64_t begin, int64_t end) {
     SumOfGroup sum[lists];
-    each_tile(begin, end, [&](int list, int64_t, double part) { sum[list].add(&part, 1); });
+    each_tile(begin, end, [&](int list, int64_t, double part) { sum[list].add(part); });
     for (int list = 0; list < lists; ++list) sums[list][begin / per_group] = sum[list].value();
   });
   for (int list = 0; list < lists; ++list) {

@@ -59,18 +59,12 @@ class ColumnedSum {
 // A group's sum, of its tiles one after the other.
 class SumOfGroup {
  public:
-  DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
-    while (count > 0) {
-      const int64_t left = kTilesOfChunk - tiles_, n = count < left ? count : left;
-      for (int64_t i = 0; i < n; ++i) chunk_.add(tiles[i]);
-      tiles += n;
-      count -= n;
-      tiles_ += n;
-      if (tiles_ < kTilesOfChunk) continue;
-      add_chunk(chunk_.value());
-      chunk_ = {};
-      tiles_ = 0;
-    }
+  DESCEND_HOST_DEVICE void add(double tile) {
+    chunk_.add(tile);
+    if (++tiles_ < kTilesOfChunk) return;
+    add_chunk(chunk_.value());
+    chunk_ = {};
+    tiles_ = 0;
   }
   DESCEND_HOST_DEVICE void add_chunk(double sum) {
     sum_.add(sum);
@@ -94,15 +88,9 @@ class SumOfTiles {
  public:
   DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count) : per_group_(chunks_per_group(count) * kTilesOfChunk) {}
   // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
-  DESCEND_HOST_DEVICE void add(double tile) { add(&tile, 1); }
-  DESCEND_HOST_DEVICE void add(const double* tiles, int64_t count) {
-    while (count > 0) {
-      const int64_t left = per_group_ - tiles_, n = count < left ? count : left;
-      group_.add(tiles, n);
-      tiles += n;
-      count -= n;
-      count_tiles(n);
-    }
+  DESCEND_HOST_DEVICE void add(double tile) {
+    group_.add(tile);
+    count_tiles(1);
   }
   // The sum of the next kTilesOfChunk tiles, or of the last ones.
   DESCEND_HOST_DEVICE void add_chunk(double sum) {
