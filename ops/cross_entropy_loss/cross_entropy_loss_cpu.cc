@@ -9,8 +9,10 @@
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -65,10 +67,9 @@ class SumOfRows {
     return ends_block;
   }
   double take() {
-    double sum[CrossEntropyRowCut::kPartsOfBlock] = {};
-    for (int64_t i = 0; i < count_; ++i) sum[i] += parts_[i];
+    std::fill(parts_ + count_, std::end(parts_), 0.0);
     count_ = 0;
-    return sum_as_tree<CrossEntropyRowCut::kPartsOfBlock>(sum);
+    return sum_as_tree<CrossEntropyRowCut::kPartsOfBlock>(parts_);
   }
 
  private:

@@ -27,7 +27,7 @@ template <int kBatch> class LossesOfRows {
     double sum[kLists] = {row.loss, row.zloss};
     counted_ += row.counted;
     if (l.a.reduction == CrossEntropyReduction::kNone) return;
-    int width = static_cast<int>(per_part < kColumns ? per_part : kColumns);  // lanes of a part
+    const int width = static_cast<int>(per_part < kColumns ? per_part : kColumns);  // lanes of a part
     if (per_part > kColumns) {
 #pragma unroll
       for (int list = 0; list < kLists; ++list) {
@@ -133,7 +133,7 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 template <class Element> __device__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
-  if (threadIdx.x == 0) scratch->tickets[kChunksTaken] = 0;  // for the next launch
+  if (threadIdx.x == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
   if (none) return;
   constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock);
   constexpr int kTiles = static_cast<int>(CrossEntropyRowCut::kBlocks / kTile);

@@ -58,7 +58,8 @@ void add(Bits& bits, DataType in, DataType result, const Sizes& shape, const std
       });
     add(bits, t, t, {9, 67}, " repeated", kUsual, {.in = Layout::kBroadcast});
     // Of whole vectors, and of rows that a GPU's blocks share.
-    for (const Way& way : all_ways()) add(bits, t, t, {2, 72, 136}, "", kUsual, way);
+    for (const Sizes& shape : {Sizes{2, 72, 136}, Sizes{24, 72}})  // of larger tiles, and of smaller ones
+      for (const Way& way : all_ways()) add(bits, t, t, shape, "", kUsual, way);
     add(bits, t, t, {3, 4104}, " repeated", kUsual, {.in = Layout::kBroadcast});
     for (const Numbers& n : kNumbers) add(bits, t, t, {997}, ", " + n.words(), n, {});
     for (DataType result : kOutputs)

@@ -8,7 +8,7 @@
 // Operands of one dtype go in rows or tiles; everything else goes element by element (run_any).
 #pragma once
 #include "src/loops/elementwise_rows.cuh"
-#include "src/loops/elementwise_tiles.cuh"
+#include "src/loops/elementwise_tiles_launch.cuh"
 
 namespace descend::cuda {
 

@@ -22,10 +22,14 @@ template <int N> struct Tiles {
   Places<N> outer;
 };
 
-// The side of a tile: rows of 256 bytes, 4 % faster for halves than 128, where extents fill them.
+// The side of a tile: rows of 256 bytes, 4 % faster for halves than 128, where extents are larger than small tiles.
 template <class Element> inline constexpr int kSide = sizeof(Element) == 8 ? 32 : 64;
 template <class Element> inline constexpr int kLargeSide = 256 / sizeof(Element);
 template <int side> inline constexpr int kTileThreads = side > 64 ? 512 : 256;
+template <class Element, int side>  // of a multiprocessor: as many as leave registers for what is on its way
+inline constexpr int kTileBlocks = side > 64              ? 1
+                                   : sizeof(Element) == 2 ? 3
+                                                          : 2;
 
 // A tile of an input that runs across, turned on the way through shared memory: what is read along y is put into as
 // many rows along x, a word of `kPack` neighbours at a time, and a run of a row is got at once.  Where in its row a run
@@ -58,9 +62,7 @@ template <class Element, int side> struct Turned {
 // `ways` has a bit for each operand that is along y, the others are along x; kAnyWays: only the run knows.
 inline constexpr int kAnyWays = -1;
 template <class T, class Element, int N, int ways, int side, class F>
-__global__ void __launch_bounds__(kTileThreads<side>, side > 64              ? 1
-                                                      : sizeof(Element) == 2 ? 3
-                                                                             : 2)
+__global__ void __launch_bounds__(kTileThreads<side>, kTileBlocks<Element, side>)
     run_tiles(const __grid_constant__ Tiles<N> tiles, F given) {
   const auto f = prepared(given);
   using Run = Vector<Element>;  // a thread's, of a row of a tile
@@ -158,84 +160,6 @@ __global__ void __launch_bounds__(kTileThreads<side>, side > 64              ? 1
     Across* const done = across;
     across = other, other = done;
   }
-}
-
-// The operands' ways where a kernel knows them: there is one input, or one of two is along y.
-template <int N> int known_ways(const Tiles<N>& tiles) {
-  if (N == 2) return 2;
-  if (N == 3 && tiles.way[1] == Way::kAlongY && tiles.way[2] == Way::kAlongX) return 2;
-  if (N == 3 && tiles.way[1] == Way::kAlongX && tiles.way[2] == Way::kAlongY) return 4;
-  return kAnyWays;
-}
-
-// Whether run_tiles can do it and is of use: some input lies along a dimension that is not the innermost.  `blocks` are
-// enough for the card; so many it then takes.
-template <class Element, int N>
-bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, int64_t& blocks) {
-  constexpr int64_t run = Vector<Element>::kCount;
-  const int x = points.rank - 1;
-  int y = -1;
-  for (int k = 1; k < N && points.rank > 1; ++k)
-    for (int i = 0; i < x; ++i)
-      if (y < 0 && points.stride[k][i] == 1 && points.stride[k][x] != 1) y = i;
-  if (y < 0 || points.stride[0][x] != 1) return false;
-  if (points.extent[x] % run != 0 || points.extent[y] % run != 0) return false;
-  Iteration<N> outer;
-  int64_t count = 1;
-  for (int i = 0; i < x; ++i) {
-    if (i == y) continue;
-    outer.extent[outer.rank] = points.extent[i];
-    count *= points.extent[i];
-    for (int k = 0; k < N; ++k) outer.stride[k][outer.rank] = points.stride[k][i];
-    ++outer.rank;
-  }
-  for (int k = 0; k < N; ++k) {
-    tiles.data[k] = data[k];
-    tiles.stride_x[k] = points.stride[k][x];
-    tiles.stride_y[k] = points.stride[k][y];
-    tiles.way[k] = tiles.stride_x[k] == 1 ? Way::kAlongX : tiles.stride_y[k] == 1 ? Way::kAlongY : Way::kNeither;
-    if (tiles.way[k] == Way::kNeither) continue;
-    if (tiles.way[k] == Way::kAlongY) tiles.slot[k] = tiles.slots++;
-    if (!is_aligned(data[k])) return false;
-    const int own = tiles.way[k] == Way::kAlongX ? x : y;
-    for (int i = 0; i <= x; ++i)
-      if (i != own && points.stride[k][i] % run != 0) return false;
-  }
-  tiles.extent_x = points.extent[x];
-  tiles.extent_y = points.extent[y];
-  constexpr int small = kSide<Element>;
-  const bool large = known_ways(tiles) != kAnyWays && tiles.extent_x > small && tiles.extent_y > small;
-  tiles.side = large ? kLargeSide<Element> : small;
-  const int64_t wide = ceil_divide(tiles.extent_x, tiles.side), high = ceil_divide(tiles.extent_y, tiles.side);
-  constexpr int64_t kMostOfGroup = 8;
-  tiles.of_group = static_cast<int>(std::clamp<int64_t>(wide * high * count / blocks, 1, std::min(kMostOfGroup, wide)));
-  tiles.groups_x = Divisor(ceil_divide(wide, tiles.of_group));
-  tiles.tiles_y = Divisor(high);
-  tiles.outer = Places<N>(outer);
-  blocks = ceil_divide(wide, tiles.of_group) * high * count;
-  return blocks <= INT32_MAX;
-}
-
-// Runs them; false where the card has too little shared memory.
-template <class T, class Element, int N, class F>
-bool start_tiles(const Tiles<N>& tiles, int64_t blocks, const F& f, const CudaLaunch& on, Status& status) {
-  const auto run = [&]<int ways, int side> {
-    const size_t bytes = 2 * tiles.slots * sizeof(Turned<Element, side>);
-    if (bytes > static_cast<size_t>(on.shared_memory)) return false;
-    status = start(on, run_tiles<T, Element, N, ways, side, F>, blocks, kTileThreads<side>, bytes, tiles, f);
-    return true;
-  };
-  const auto with = [&]<int ways> {
-    if (tiles.side == kSide<Element>) return run.template operator()<ways, kSide<Element>>();
-    return run.template operator()<ways, kLargeSide<Element>>();
-  };
-  const int ways = known_ways(tiles);
-  if constexpr (N == 2 || N == 3)
-    if (ways == 2) return with.template operator()<2>();
-  if constexpr (N == 3)
-    if (ways == 4) return with.template operator()<4>();
-  if constexpr (N != 2) return run.template operator()<kAnyWays, kSide<Element>>();
-  return false;
 }
 
 }  // namespace descend::cuda

@@ -6,72 +6,12 @@
 // Blocks keep sums of tiles in the stream's scratch, or of chunks, or of groups where there are many; the block that is
 // done last adds those.
 #pragma once
+#include "src/loops/columns.cuh"
 #include "src/loops/elements.cuh"
-#include "src/loops/launch.cuh"
-#include "src/loops/sums.h"
 
 namespace descend::cuda {
 
 inline constexpr int kSumThreads = 512;
-
-// The sum of all columns, of which each of `columns` / V threads, `apart` in the warp, has V; in the first of them.
-template <int V, int columns = static_cast<int>(kSumColumns<double>), int apart = 1>
-__device__ __forceinline__ double add_columns(double (&column)[V], unsigned group) {
-#pragma unroll
-  for (int width = columns / 2; width > 0; width /= 2) {
-    if (width >= V) {
-#pragma unroll
-      for (int j = 0; j < V; ++j)
-        column[j] += __shfl_down_sync(group, column[j], static_cast<unsigned>(width / V * apart));
-    } else {
-#pragma unroll
-      for (int j = 0; j < V; ++j)  // as many times whatever the width: the compiler knows each place
-        if (j < width) column[j] += column[(j + width) % V];
-    }
-  }
-  return column[0];
-}
-
-// The threads that add one tile together, as a warp's bits, and the number of this one among them.
-template <int V> struct TileGroup {
-  static constexpr int kSize = static_cast<int>(kSumColumns<double>) / V;
-  int rank = static_cast<int>(threadIdx.x) % kSize;
-  unsigned mask = ((1u << kSize) - 1) << (threadIdx.x % 32 / kSize * kSize);
-};
-
-// The sum of n terms, in the group's first thread.  term(i, count, values) gives `count` <= V of them from number i on.
-template <int V, class Term>
-__device__ __forceinline__ double sum_tile(int n, const TileGroup<V>& group, const Term& term) {
-  constexpr int kLanes = static_cast<int>(kSumColumns<double>);
-  double column[V] = {};
-#pragma unroll 4
-  for (int i = group.rank * V; i < n; i += kLanes) {
-    double value[V];
-    const int count = n - i < V ? n - i : V;
-    term(i, count, value);
-#pragma unroll
-    for (int j = 0; j < V; ++j)
-      if (j < count) column[j] += value[j];
-  }
-  return add_columns<V>(column, group.mask);
-}
-// The same in all of the group's threads, of at(0), ..., at(n - 1).
-template <class At> __device__ __forceinline__ double sum_of(int n, const TileGroup<1>& group, const At& at) {
-  const double sum = sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = at(i); });
-  return __shfl_sync(group.mask, sum, static_cast<int>(threadIdx.x) % 32 - group.rank);
-}
-// What SumOfGroup makes of n tiles, tile(0), ..., tile(n - 1).
-template <class Tile>
-__device__ __forceinline__ double sum_of_chunks(int n, const TileGroup<1>& group, const Tile& tile) {
-  constexpr int kOfChunk = static_cast<int>(kTilesOfChunk);
-  double column[1] = {};
-  for (int first = 0; first < n; first += kOfChunk) {
-    const double chunk =
-        sum_of(n - first < kOfChunk ? n - first : kOfChunk, group, [&](int i) { return tile(first + i); });
-    if (first / kOfChunk % TileGroup<1>::kSize == group.rank) column[0] += chunk;
-  }
-  return add_columns<1>(column, group.mask);
-}
 
 // True in the one block of the launch that gets here last; it sees what all others have written.  The first thread's
 // fences stand for the whole block: each thread's own would wait for all that this thread has stored.
@@ -88,9 +28,9 @@ __device__ inline bool is_last_block(unsigned* ticket) {
   return last;
 }
 
-// Tickets of the scratch: how many blocks are done, and how many chunks are taken by blocks that take them as they come
-// along.
-inline constexpr int kBlocksDone = 0, kChunksTaken = 1;
+// Tickets of the scratch: how many blocks are done, and how many units of work are taken where blocks, or warps, take
+// them as they come along.
+inline constexpr int kBlocksDone = 0, kUnitsTaken = 1;
 
 // How a sum is cut into units, whose sums are kept in the scratch: tiles, so that many blocks have some, or chunks, or
 // groups.
@@ -123,7 +63,7 @@ __device__ __forceinline__ void sum_units(const SumCut& cut, CudaScratch* scratc
   __shared__ double group_of[lists][kSumGroups], totals[lists];
   const TileGroup<1> group;
   const int thread = static_cast<int>(threadIdx.x);
-  if (thread == 0) scratch->tickets[kChunksTaken] = 0;  // for the next launch
+  if (thread == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
   const int64_t units = cut.units();
   const int64_t per_group = cut.unit == SumCut::kOfTile    ? cut.per_group * kTilesOfChunk
                             : cut.unit == SumCut::kOfChunk ? cut.per_group

@@ -7,8 +7,9 @@
 //   sum_terms(count, fill)       the sum of terms that `fill` writes; sum_term_lists: of several lists in one pass
 //
 // The order of the additions depends on the number of points alone: not on the target's lanes, the threads, nor, given
-// iterate_in_order(), on the layout.  sums.h has it.  The error stays far below 100 ulp of double for as many terms as
-// memory holds (or 2^-19 where a tile is added in float), next to the sum of their magnitudes.
+// iterate_in_order(), on the layout.  sums.h has it.  No term goes through more than 100 additions where there are
+// up to 2^32: the error is a few ulp of double (or 2^-19 where a tile is added in float), next to the sum of
+// magnitudes.
 #if defined(DESCEND_LOOPS_REDUCE_CPU_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef DESCEND_LOOPS_REDUCE_CPU_INL_H
 #undef DESCEND_LOOPS_REDUCE_CPU_INL_H

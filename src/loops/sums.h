@@ -5,7 +5,6 @@
 // of double or of float; then the sums of tiles in a chunk, of chunks in a group, and of groups.  So chains of
 // additions are short: a sum loses little, and the threads of a GPU need not wait for one of them.
 #pragma once
-#include <cmath>
 #include <cstdint>
 
 #include "src/base/host_device.h"
@@ -19,21 +18,6 @@ inline constexpr int64_t kSumGroups = 256;  // at most: their sums are kept on t
 
 // How many chunks of `count` terms make a group.
 DESCEND_HOST_DEVICE inline int64_t chunks_per_group(int64_t count) { return (count - 1) / kChunk / kSumGroups + 1; }
-
-// A running sum that keeps what its additions lose.
-class CompensatedSum {
- public:
-  DESCEND_HOST_DEVICE void add(double x) {
-    const double sum = sum_ + x, x_in_sum = sum - sum_;
-    lost_ += (sum_ - (sum - x_in_sum)) + (x - x_in_sum);  // without a branch: a row of additions overlaps
-    sum_ = sum;
-  }
-  // What infinities and NaNs lose is no number.
-  DESCEND_HOST_DEVICE double value() const { return std::isfinite(sum_) ? sum_ + lost_ : sum_; }
-
- private:
-  double sum_ = 0, lost_ = 0;
-};
 
 // A running sum in columns of double.  Of one term it is that term, but 0 for -0.
 class ColumnedSum {

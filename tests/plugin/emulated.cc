@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The blocks of emulated.h, one after the other.  A block's threads are fibers that run until they wait for each other,
 // in an order that DESCEND_EMULATED_ORDER chooses: 0 as they are numbered (blocks too), 1 backwards, others at random.
+// With 1 the card has less shared memory, too.
 // A result that depends on it is a race.
 #include "tests/plugin/emulated.h"
 
@@ -25,7 +26,6 @@ namespace {
 
 constexpr size_t kStack = 256 << 10;
 constexpr int kSharedMemory = 227 << 10;  // of an H200
-constexpr int kSmallMemory = 99 << 10;    // of smaller cards: with order 1
 alignas(16) unsigned char memory[kSharedMemory];
 
 [[noreturn]] void die(const char* why) {
@@ -129,12 +129,15 @@ std::vector<unsigned> numbers(int64_t count, unsigned order) {
   return all;
 }
 
-}  // namespace
-
 unsigned chosen_order() {
   const char* const chosen = std::getenv("DESCEND_EMULATED_ORDER");
   return chosen == nullptr ? 0 : static_cast<unsigned>(std::atoi(chosen));
 }
+// Of the card: smaller ones have less.
+size_t memory_of_block() { return chosen_order() == 1 ? 99 << 10 : sizeof memory; }
+
+}  // namespace
+
 void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
   static std::mutex& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
@@ -142,7 +145,7 @@ void run(int64_t blocks, int threads, size_t shared, const std::function<void()>
   gridDim = {static_cast<unsigned>(blocks), 1, 1};
   blockDim = {static_cast<unsigned>(threads), 1, 1};
   function = &thread;
-  if (shared > sizeof memory) die("so much shared memory is not there");
+  if (shared > memory_of_block()) die("so much shared memory is not there");
   const std::vector<unsigned> by_thread = numbers(threads, order);
   for (const unsigned block : numbers(blocks, order)) {
     blockIdx.x = block;
@@ -191,7 +194,7 @@ CudaLaunch cuda_launch(Launch&) {
   return {.stream = nullptr,
           .scratch = &scratch,
           .multiprocessors = 4,
-          .shared_memory = emulated::chosen_order() == 1 ? emulated::kSmallMemory : emulated::kSharedMemory,
+          .shared_memory = static_cast<int>(emulated::memory_of_block()),
           .largest_cluster = 1};
 }
 

@@ -15,9 +15,10 @@
 #include <limits>
 #include <type_traits>
 
+#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles, and launch.h has less
+                          // scratch
 #include "src/backends/cuda/launch.h"
 
-#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles
 #undef __shared__
 #define __shared__ static  // blocks run one after the other
 #define __launch_bounds__(...)

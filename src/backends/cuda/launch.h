@@ -26,7 +26,7 @@ struct CudaScratch {
 #endif
   static_assert(kTiles <= kUnits && kChunks <= kUnits);
   unsigned tickets[kTickets];
-  unsigned long long counts;  // rows, and how many blocks have counted them in the upper half
+  unsigned long long counts;  // rows; of count_rows also the blocks that have counted theirs, in the upper half
   double numbers[kNumbers];
   double units[kUnits];
 };
