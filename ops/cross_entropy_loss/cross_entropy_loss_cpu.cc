@@ -51,33 +51,6 @@ struct RowLoss {
   double loss = 0, zloss = 0;
 };
 
-// The sum of a block of rows, one after the other.
-class SumOfRows {
- public:
-  explicit SumOfRows(const CrossEntropyRowCut& cut) : in_part_(cut.per_part - 1), in_block_(cut.per_block - 1) {}
-  // Whether this was the block's last row.
-  bool add(int64_t row, double x, bool is_last) {
-    const bool ends_block = is_last || (row & in_block_) == in_block_;
-    if (in_part_ == 0) {
-      parts_[count_++] = x;
-    } else {
-      rows_.add(x);
-      if (ends_block || (row & in_part_) == in_part_) parts_[count_++] = std::exchange(rows_, {}).value();
-    }
-    return ends_block;
-  }
-  double take() {
-    std::fill(parts_ + count_, std::end(parts_), 0.0);
-    count_ = 0;
-    return sum_as_tree<CrossEntropyRowCut::kPartsOfBlock>(parts_);
-  }
-
- private:
-  int64_t in_part_, in_block_, count_ = 0;
-  ColumnedSum rows_;
-  double parts_[CrossEntropyRowCut::kPartsOfBlock];
-};
-
 template <class Element> class CrossEntropy {
  public:
   CrossEntropy(const CrossEntropyLossArgs& a, void* const* data)
@@ -106,17 +79,19 @@ template <class Element> class CrossEntropy {
     const int64_t per_block = cut.per_block, blocks = (rows - 1) / per_block + 1;
     double loss_of[kBlocks], zloss_of[kBlocks];
     const auto run_blocks = [&](int64_t begin, int64_t end) {
-      std::optional<SumOfRows> loss, zloss;  // a row that is a block needs none
-      if (per_block > 1) loss.emplace(cut), zloss.emplace(cut);
+      std::optional<SumOfSums<>> loss, zloss;  // a row that is a block needs none
+      if (per_block > 1) loss.emplace(cut.per_part), zloss.emplace(cut.per_part);
       const auto keep = [&](int64_t row, const RowLoss& of_row) {
-        const bool is_last = row + 1 == rows;
         if (per_block == 1) {
           loss_of[row] = of_row.loss;
           zloss_of[row] = of_row.zloss;
           return;
         }
-        if (loss->add(row, of_row.loss, is_last)) loss_of[row / per_block] = loss->take();
-        if (zloss->add(row, of_row.zloss, is_last)) zloss_of[row / per_block] = zloss->take();
+        loss->add(of_row.loss);
+        zloss->add(of_row.zloss);
+        if (row + 1 != rows && (row + 1) % per_block != 0) return;
+        loss_of[row / per_block] = loss->take();
+        zloss_of[row / per_block] = zloss->take();
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {
@@ -181,10 +156,11 @@ template <class Element> class CrossEntropy {
       for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
-    std::optional<SumOfTiles> below[kRows], distance[kRows];  // made where needed: what a row costs by itself counts
+    std::optional<SumOfSums<SumOfSums<>>> below[kRows],
+        distance[kRows];  // made where needed: what a row costs by itself counts
     for (int64_t i = 0; i < height; ++i) {
-      below[i].emplace(classes);
-      if (a_.smoothing != 0) distance[i].emplace(classes);
+      below[i].emplace(sum_of_all_tiles(classes));
+      if (a_.smoothing != 0) distance[i].emplace(sum_of_all_tiles(classes));
     }
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {
@@ -197,8 +173,8 @@ template <class Element> class CrossEntropy {
     });
     LogProb f[kRows];
     for (int64_t i = 0; i < height; ++i) {
-      scores[i].below = below[i]->value();
-      if (a_.smoothing != 0) scores[i].distance = distance[i]->value();
+      scores[i].below = below[i]->take();
+      if (a_.smoothing != 0) scores[i].distance = distance[i]->take();
       const double log_sum = scores[i].log_sum();
       f[i] = scores[i].log_prob(log_sum);
       keep(row + i, finish(row + i, scores[i], log_sum));

@@ -14,7 +14,7 @@ namespace descend::cuda {
 
 inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit beside each other
 
-// What SumOfTiles makes of the sums of all tiles of a row that a team has, by a warp, a few lanes a chunk; writes over
+// What sum_of_all_tiles() makes of the sums of a row that a team has, by a warp, a few lanes a chunk; writes over
 // them.
 __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
   constexpr int64_t kLargestMemory = 256 << 10;  // of a block, of any card

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     __syncthreads();
     for (const float each : most_of) scores.most = std::fmax(scores.most, each);
     scores.most += 0.0f;
-    SumOfTiles below(classes), distance(classes);
+    auto below = sum_of_all_chunks(classes), distance = below;
     for (int64_t round = 0; round < classes; round += kTilesOfChunk * kTile) {
       const int64_t left = ceil_divide(classes - round, kTile);
       const int there = static_cast<int>(left < kTilesOfChunk ? left : kTilesOfChunk);
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
         const TileGroup<1> chunk;
         const double one = sum_of(there, chunk, [&](int i) { return sums[i]; });
         const double other = smooth ? sum_of(there, chunk, [&](int i) { return distances[i]; }) : 0;
-        if (thread == 0) below.add_chunk(one), distance.add_chunk(other);
+        if (thread == 0) below.add(one), distance.add(other);
       }
       __syncthreads();
     }
@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     if (thread == 0) {
       scores.times = 0;
       for (const int each : times_of) scores.times += each;
-      scores.below = below.value();
-      scores.distance = distance.value();
+      scores.below = below.take();
+      scores.distance = distance.take();
       so_far.scores = scores;
       so_far.log_sum = scores.log_sum();
       f_of_row = scores.log_prob(so_far.log_sum);

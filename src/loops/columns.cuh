@@ -52,7 +52,7 @@ template <class At> __device__ __forceinline__ double sum_of(int n, const TileGr
   const double sum = sum_tile<1>(n, group, [&](int i, int, double(&value)[1]) { value[0] = at(i); });
   return __shfl_sync(group.mask, sum, static_cast<int>(threadIdx.x) % 32 - group.rank);
 }
-// What SumOfGroup makes of n tiles, tile(0), ..., tile(n - 1).
+// What SumOfSums makes of a group's n tiles, tile(0), ..., tile(n - 1).
 template <class Tile>
 __device__ __forceinline__ double sum_of_chunks(int n, const TileGroup<1>& group, const Tile& tile) {
   constexpr int kOfChunk = static_cast<int>(kTilesOfChunk);

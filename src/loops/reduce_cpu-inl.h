@@ -123,22 +123,22 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
       each_tile(begin, end, [&](int list, int64_t at, double part) { sums[list][at] = part; });
     });
     for (int list = 0; list < lists; ++list) {
-      SumOfTiles sum(count);
+      auto sum = sum_of_all_tiles(count);
       for (int64_t at = 0; at < tiles; ++at) sum.add(sums[list][at]);
-      result[static_cast<size_t>(list)] = sum.value();
+      result[static_cast<size_t>(list)] = sum.take();
     }
     return result;
   }
   double sums[lists][kSumGroups];
   parallel_for(tiles, per_group, [&](int64_t begin, int64_t end) {
-    SumOfGroup sum[lists];
+    SumOfSums<> sum[lists];
     each_tile(begin, end, [&](int list, int64_t, double part) { sum[list].add(part); });
-    for (int list = 0; list < lists; ++list) sums[list][begin / per_group] = sum[list].value();
+    for (int list = 0; list < lists; ++list) sums[list][begin / per_group] = sum[list].take();
   });
   for (int list = 0; list < lists; ++list) {
     ColumnedSum sum;
     for (int64_t group = 0; group * per_group < tiles; ++group) sum.add(sums[list][group]);
-    result[static_cast<size_t>(list)] = sum.value();
+    result[static_cast<size_t>(list)] = sum.take();
   }
   return result;
 }

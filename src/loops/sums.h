@@ -26,12 +26,13 @@ class ColumnedSum {
     column_[next_] += x;
     next_ = (next_ + 1) % kColumns;
   }
-  DESCEND_HOST_DEVICE double value() const {
-    double column[kColumns];
-    for (int64_t i = 0; i < kColumns; ++i) column[i] = column_[i];
+  // The sum, which then begins again.
+  DESCEND_HOST_DEVICE double take() {
     for (int64_t width = kColumns / 2; width > 0; width /= 2)
-      for (int64_t i = 0; i < width; ++i) column[i] += column[i + width];
-    return column[0];
+      for (int64_t i = 0; i < width; ++i) column_[i] += column_[i + width];
+    const double sum = column_[0];
+    *this = {};
+    return sum;
   }
 
  private:
@@ -40,67 +41,48 @@ class ColumnedSum {
   int64_t next_ = 0;
 };
 
-// A group's sum, of its tiles one after the other.
-class SumOfGroup {
+// A running sum in columns of sums, of `length` terms each, which Inner adds: of a group's tiles, if nothing else is
+// said.
+template <class Inner = ColumnedSum> class SumOfSums {
  public:
-  DESCEND_HOST_DEVICE void add(double tile) {
-    chunk_.add(tile);
-    if (++tiles_ < kTilesOfChunk) return;
-    add_chunk(chunk_.value());
-    chunk_ = {};
-    tiles_ = 0;
+  DESCEND_HOST_DEVICE explicit SumOfSums(int64_t length = kTilesOfChunk, const Inner& inner = Inner())
+      : length_(length), inner_(inner) {}
+  DESCEND_HOST_DEVICE void add(double x) {
+    if (length_ == 1) return keep(x);
+    inner_.add(x);
+    if (++terms_ < length_) return;
+    keep(inner_.take());
+    terms_ = 0;
   }
-  DESCEND_HOST_DEVICE void add_chunk(double sum) {
-    sum_.add(sum);
-    has_chunks_ = true;
-  }
-  DESCEND_HOST_DEVICE double value() const {
-    if (!has_chunks_) return chunk_.value();
-    ColumnedSum sum = sum_;
-    if (tiles_ != 0) sum.add(chunk_.value());
-    return sum.value();
+  // The sum, which then begins again.
+  DESCEND_HOST_DEVICE double take() {
+    if (!has_sums_) {  // of terms of one sum, which need no columns
+      terms_ = 0;
+      return inner_.take();
+    }
+    if (terms_ != 0) keep(inner_.take());
+    terms_ = 0;
+    has_sums_ = false;
+    return sums_.take();
   }
 
  private:
-  int64_t tiles_ = 0;        // of the chunk that is not full yet
-  bool has_chunks_ = false;  // in sum_
-  ColumnedSum chunk_, sum_;
+  DESCEND_HOST_DEVICE void keep(double sum) {
+    sums_.add(sum);
+    has_sums_ = true;
+  }
+  int64_t length_, terms_ = 0;  // of the sum that is not at its end
+  bool has_sums_ = false;       // in sums_
+  Inner inner_;
+  ColumnedSum sums_;
 };
 
-// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.
-class SumOfTiles {
- public:
-  DESCEND_HOST_DEVICE explicit SumOfTiles(int64_t count) : per_group_(chunks_per_group(count) * kTilesOfChunk) {}
-  // `tile` is sum_padded_tile() of the next kTile terms, or of the last ones.
-  DESCEND_HOST_DEVICE void add(double tile) {
-    group_.add(tile);
-    count_tiles(1);
-  }
-  // The sum of the next kTilesOfChunk tiles, or of the last ones.
-  DESCEND_HOST_DEVICE void add_chunk(double sum) {
-    group_.add_chunk(sum);
-    count_tiles(kTilesOfChunk);
-  }
-  DESCEND_HOST_DEVICE double value() const {
-    if (!has_groups_) return group_.value();
-    ColumnedSum sum = sum_;
-    if (tiles_ != 0) sum.add(group_.value());
-    return sum.value();
-  }
-
- private:
-  DESCEND_HOST_DEVICE void count_tiles(int64_t n) {
-    tiles_ += n;
-    if (tiles_ < per_group_) return;
-    sum_.add(group_.value());
-    has_groups_ = true;
-    group_ = {};
-    tiles_ = 0;
-  }
-  int64_t per_group_, tiles_ = 0;  // of the group that is not full yet
-  bool has_groups_ = false;        // in sum_
-  SumOfGroup group_;
-  ColumnedSum sum_;
-};
+// What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.  A
+// tile is sum_padded_tile() of the next kTile terms, or of the last ones.
+inline SumOfSums<SumOfSums<>> sum_of_all_tiles(int64_t count) {
+  return SumOfSums<SumOfSums<>>(chunks_per_group(count) * kTilesOfChunk);
+}
+// The same, of their chunks.
+DESCEND_HOST_DEVICE inline SumOfSums<> sum_of_all_chunks(int64_t count) { return SumOfSums<>(chunks_per_group(count)); }
 
 }  // namespace descend
