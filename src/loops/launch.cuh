@@ -86,9 +86,10 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
-// A block's dynamic shared memory.
+// A block's dynamic shared memory.  Behind what has names it must not begin anywhere: copies to it of 16 bytes a thread
+// took 20 % longer when lines of global memory did not fall on whole sectors of it.
 template <class T> __device__ __forceinline__ T* shared_memory() {
-  extern __shared__ __align__(16) unsigned char memory[];
+  extern __shared__ __align__(128) unsigned char memory[];
   return reinterpret_cast<T*>(memory);
 }
 // Copies 16 bytes from global memory to there while the thread goes on.  It waits for all copies that it has begun, or
