@@ -8,8 +8,9 @@ namespace descend::cuda {
 // Sums over a part of the rows, and where they are among the numbers of the scratch.
 enum List { kLosses, kZlosses, kLists };
 inline constexpr int64_t kParts = CrossEntropyRowCut::kBlocks * CrossEntropyRowCut::kPartsOfBlock;
-inline constexpr int kSumsOfParts = 16;
-static_assert(kSumsOfParts > kAllWeights && kSumsOfParts + kLists * kParts <= CudaScratch::kNumbers);
+inline constexpr int kSumsOfParts = 16, kSumsOfBlocks = kSumsOfParts + kLists * static_cast<int>(kParts);
+static_assert(kSumsOfParts > kAllWeights && kSumsOfBlocks + CrossEntropyRowCut::kBlocks <= CudaScratch::kNumbers);
+inline constexpr int kLeastThreads = 256;  // of a block of threads that adds them
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -94,7 +95,7 @@ template <class Element> struct Loss {
   __host__ __device__ bool counts_rows() const {
     return a.reduction == CrossEntropyReduction::kMean && labels.weight == nullptr;
   }
-  __device__ void add_parts(bool took_tickets = false) const;
+  __device__ __noinline__ void add_parts(bool took_tickets = false) const;
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
@@ -129,45 +130,66 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
   if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
 }
 
-// By the last block of threads that comes here.
-template <class Element> __device__ void Loss<Element>::add_parts(bool took_tickets) const {
+// By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as
+// sums.h has them.  A column of a tile has four threads, of which each asks for a quarter of it, and adds that when the
+// one before it has.  Not inline: no loop before it may get other registers for its sake.
+template <class Element> __device__ __noinline__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
   if (threadIdx.x == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
   if (none) return;
-  constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock);
-  constexpr int kTiles = static_cast<int>(CrossEntropyRowCut::kBlocks / kTile);
+  constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock), kOfTile = TileGroup<1>::kSize;
+  constexpr int kBlocks = static_cast<int>(CrossEntropyRowCut::kBlocks), kTiles = kBlocks / static_cast<int>(kTile);
+  constexpr int kColumns = kTiles * kOfTile, kQuarters = kLeastThreads / kColumns;
+  constexpr int kLines = static_cast<int>(kTile) / kOfTile / kQuarters;  // of a quarter
   static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
-  __shared__ double tile_of[kLists][kTiles], totals[kLists];
+  __shared__ double column_of[kColumns], tile_of[kTiles], totals[kLists];
   const TileGroup<1> group;
-  const int thread = static_cast<int>(threadIdx.x);
-  const int groups = static_cast<int>(blockDim.x) / TileGroup<1>::kSize, own = thread / TileGroup<1>::kSize;
+  const int thread = static_cast<int>(threadIdx.x), column = thread % kColumns, quarter = thread / kColumns;
   const int parts = static_cast<int>(cut.part_of(a.labels.rows - 1)) + 1;
   const int of_block = static_cast<int>(cut.per_block / cut.per_part), blocks = (parts - 1) / of_block + 1;
-  const int tiles = (blocks - 1) / static_cast<int>(kTile) + 1;
-  const int lists = a.shows_lse() ? kLists : 1;
-  for (int i = own; i < lists * tiles; i += groups) {
-    const int list = i / tiles, tile = i % tiles, first = tile * static_cast<int>(kTile);
-    const int n = blocks - first < kTile ? blocks - first : static_cast<int>(kTile);
+  double* const sums_of_blocks = scratch->numbers + kSumsOfBlocks;
+  if (thread < kLists) totals[thread] = 0;
+  for (int list = 0; list < (a.shows_lse() ? kLists : 1); ++list) {
     const double* const numbers = scratch->numbers + kSumsOfParts + list * kParts;
-    const double sum = sum_of(n, group, [&](int block) {
+#pragma unroll 2
+    for (int block = thread; block < blocks; block += static_cast<int>(blockDim.x)) {
+      const int begin = block * of_block, there = parts - begin < of_block ? parts - begin : of_block;
       double part[kMost];
-      const int begin = (first + block) * of_block;
 #pragma unroll
-      for (int k = 0; k < kMost; ++k) part[k] = k < of_block && begin + k < parts ? __ldcg(numbers + begin + k) : 0;
+      for (int k = 0; k < kMost; ++k) part[k] = __ldcg(numbers + begin + (k < there ? k : 0));  // all at once
+#pragma unroll
+      for (int k = 0; k < kMost; ++k) part[k] = k < there ? part[k] : 0;
 #pragma unroll
       for (int width = kMost / 2; width > 0; width /= 2)
 #pragma unroll
         for (int k = 0; k < width; ++k) part[k] += part[k + width];
-      return part[0];
-    });
-    if (group.rank == 0) tile_of[list][tile] = sum;
-  }
-  if (thread < kLists) totals[thread] = 0;
-  __syncthreads();
-  if (own < lists) {
-    const double sum = sum_of(tiles, group, [&](int i) { return tile_of[own][i]; });
-    if (group.rank == 0) totals[own] = sum;
+      sums_of_blocks[block] = part[0];
+    }
+    __syncthreads();
+    double line[kLines];
+    const int first = column / kOfTile * static_cast<int>(kTile) + quarter * kLines * kOfTile + column % kOfTile;
+#pragma unroll
+    for (int i = 0; i < kLines; ++i) line[i] = __ldcg(sums_of_blocks + (first + i * kOfTile) % kBlocks);
+    for (int turn = 0; turn < kQuarters; ++turn) {
+      if (quarter == turn) {
+        double sum = turn == 0 ? 0 : column_of[column];
+#pragma unroll
+        for (int i = 0; i < kLines; ++i) sum += first + i * kOfTile < blocks ? line[i] : 0;
+        column_of[column] = sum;
+      }
+      __syncthreads();
+    }
+    if (thread < kColumns) {
+      double columns[1] = {column_of[thread]};
+      const double sum = add_columns<1>(columns, group.mask);
+      if (group.rank == 0) tile_of[thread / kOfTile] = sum;
+    }
+    __syncthreads();
+    if (thread < kOfTile) {
+      const double sum = sum_of(kTiles, group, [&](int i) { return tile_of[i]; });
+      if (thread == 0) totals[list] = sum;
+    }
   }
   __syncthreads();
   if (thread != 0) return;
