@@ -32,7 +32,8 @@ struct Labels {
 // Numbers of the stream's scratch.
 inline constexpr int kWeights = 0;     // of the rows that count
 inline constexpr int kRows = 1;        // that count
-inline constexpr int kAllWeights = 2;  // of the classes
+inline constexpr int kShare = 2;       // 1 / kWeights
+inline constexpr int kAllWeights = 3;  // of the classes
 
 struct CountedRows {
   Labels labels;
@@ -46,11 +47,17 @@ struct AllClasses {
   Labels labels;
   __device__ __forceinline__ void operator()(int64_t c, double (&terms)[1]) const { terms[0] = labels.weight_of(c); }
 };
-template <int count> struct KeepNumbers {
-  double* to;
+struct KeepRows {
+  double* numbers;
   __device__ void operator()(const double* totals) const {
-    for (int i = 0; i < count; ++i) to[i] = totals[i];
+    numbers[kWeights] = totals[0];
+    numbers[kRows] = totals[1];
+    numbers[kShare] = 1 / totals[0];
   }
+};
+struct KeepAllWeights {
+  double* numbers;
+  __device__ void operator()(const double* totals) const { numbers[kAllWeights] = totals[0]; }
 };
 
 __device__ __forceinline__ int add_lanes(int count) {  // each lane gets the sum
@@ -59,15 +66,36 @@ __device__ __forceinline__ int add_lanes(int count) {  // each lane gets the sum
 }
 
 // Without weights rows are counted: whole numbers, whose sum is the same in any order.  A block's first thread adds its
-// own and finds out by the same addition whether it is the last.
-template <class Rows> __global__ void __launch_bounds__(kThreads) count_rows(Rows labels, CudaScratch* scratch) {
+// own and finds out by the same addition whether it is the last.  A thread asks for many targets at once, so that one
+// block a multiprocessor is enough, and leaves room for those of the kernel behind it.
+inline constexpr int kCountAtOnce = 16;
+template <class Index, int V>
+__global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratch* scratch) {
+  using Piece = Columns<Index, V>;
+  constexpr int kAtOnce = kCountAtOnce;
   __shared__ int counts[kThreads / 32];
   let_next_kernel_begin();
-  const int64_t step = int64_t{gridDim.x} * kThreads;
+  const auto* const target = static_cast<const Index*>(labels.target);
+  const auto counts_as = [&](int64_t label) { return labels.class_of(label) == kNoClass ? 0 : 1; };
+  const int64_t pieces = labels.of.rows / V, apart = V * labels.of.target_stride;
+  constexpr int kOfBlock = kAtOnce * kThreads;
   int count = 0;
-#pragma unroll 8
-  for (int64_t row = int64_t{blockIdx.x} * kThreads + threadIdx.x; row < labels.of.rows; row += step)
-    count += labels[row] != kNoClass;
+  for (int64_t begin = int64_t{blockIdx.x} * kOfBlock; begin < pieces; begin += int64_t{gridDim.x} * kOfBlock) {
+    const int n = static_cast<int>(pieces - begin < kOfBlock ? pieces - begin : kOfBlock);
+    const Index* const from = target + begin * apart;
+    Piece in[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u)
+      if (const int piece = static_cast<int>(threadIdx.x) + u * kThreads; piece < n)
+        in[u] = *reinterpret_cast<const Piece*>(from + (V == 1 ? piece * apart : piece * V));
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u)
+      if (static_cast<int>(threadIdx.x) + u * kThreads < n)
+#pragma unroll
+        for (int i = 0; i < V; ++i) count += counts_as(in[u].at[i]);
+  }
+  if (blockIdx.x == 0 && threadIdx.x < labels.of.rows - pieces * V)
+    count += counts_as(target[pieces * V + threadIdx.x]);
   count = add_lanes(count);
   if (threadIdx.x % 32 == 0) counts[threadIdx.x / 32] = count;
   __syncthreads();
@@ -76,8 +104,20 @@ template <class Rows> __global__ void __launch_bounds__(kThreads) count_rows(Row
   for (const int each : counts) mine += static_cast<unsigned>(each);
   const unsigned long long all = atomicAdd(&scratch->counts, mine) + mine;
   if (all >> 32 != gridDim.x) return;
-  scratch->numbers[kWeights] = scratch->numbers[kRows] = static_cast<uint32_t>(all);
+  const double rows = static_cast<uint32_t>(all), totals[] = {rows, rows};
+  KeepRows{scratch->numbers}(totals);
   scratch->counts = 0;  // for the next launch
+}
+inline Status start_counting(const Labels& labels, const CudaLaunch& on) {
+  const auto run = [&]<class Index> {
+    constexpr int V = 16 / sizeof(Index);
+    const bool in_pieces = labels.of.target_stride == 1 && is_aligned(labels.target);
+    // Of no rows one block, too: it writes the 0.
+    const int64_t blocks =
+        std::max<int64_t>(blocks_for(on, labels.of.rows, kCountAtOnce * kThreads * (in_pieces ? V : 1), 1), 1);
+    return start(on, in_pieces ? count_rows<Index, V> : count_rows<Index, 1>, blocks, kThreads, 0, labels, on.scratch);
+  };
+  return labels.of.index == DataType::kInt32 ? run.template operator()<int32_t>() : run.template operator()<int64_t>();
 }
 
 // The sums over so few rows that every block adds them itself, by its first threads: a kernel less to launch.
@@ -100,13 +140,11 @@ inline Status sum_labels(const Labels& labels, bool rows, bool classes, const Cu
   Status status;
   double* const numbers = on.scratch->numbers;
   if (rows && !labels.weight && labels.of.rows <= INT32_MAX)
-    // Of no rows one block, too: it writes the 0.
-    status = start(on, count_rows<Labels>, std::max<int64_t>(blocks_for(on, labels.of.rows, kThreads, 4), 1), kThreads,
-                   0, labels, on.scratch);
+    status = start_counting(labels, on);
   else if (rows)
-    status = sum<2>(labels.of.rows, CountedRows{labels}, KeepNumbers<2>{numbers + kWeights}, on);
+    status = sum<2>(labels.of.rows, CountedRows{labels}, KeepRows{numbers}, on);
   if (classes && labels.weight && status.ok())
-    status = sum<1>(labels.of.classes, AllClasses{labels}, KeepNumbers<1>{numbers + kAllWeights}, on);
+    status = sum<1>(labels.of.classes, AllClasses{labels}, KeepAllWeights{numbers}, on);
   return status;
 }
 __device__ __forceinline__ double sum_of_all_weights(const Labels& labels, const CudaScratch* scratch) {

@@ -4,6 +4,8 @@
 // A row's coefficients are double.  Rounded to float once, they leave an element within 2 ulp; exp's power of two is
 // applied last, so that only the result itself can be too large or too small.  The element of the label, where almost
 // equal numbers may be subtracted, is computed in double, and so are rows whose coefficients float does not hold.
+// Without smoothing and z-loss halves have few enough bits for a label's element in float: scale * 2^k (1 + p) - scale
+// is scale * p where the probability is almost 1, and k 0.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_grad_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -31,8 +33,9 @@ template <class D, class V> V scaled_exp(D d, V x, V scale) {
   const V m = exp_parts(d, x, hn::Zero(d), k, low);
   return scale_by_power_of_two(d, hn::Mul(m, scale), k);
 }
-// The same in a third of the operations, but where exp is far from 1.
-template <class Element, class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
+// The same in a third of the operations, but where exp is far from 1.  With `less`, exp(x) * scale - scale.
+template <class Element, bool less = false, class D, class V>
+HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
   const V limit = hn::Set(d, 58.0f);
   rare = hn::Not(hn::Le(hn::Abs(x), limit));
   V shifted;
@@ -40,7 +43,7 @@ template <class Element, class D, class V> HWY_INLINE V quick_scaled_exp(D d, hn
   // scale * 2^k, in the exponent's bits: an ordinary scale, and the product, are normal numbers.
   const hn::RebindToUnsigned<D> bits;
   const V power = hn::BitCast(d, hn::Add(hn::BitCast(bits, scale), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
-  return mul_add(d, power, p, power);
+  return mul_add(d, power, p, less ? hn::Sub(power, scale) : power);
 }
 
 // An element off the label, of what exp(logProb) is multiplied with.  Element: what shows of the exponential, which is
@@ -83,6 +86,15 @@ template <class Element> struct OffLabels {
     auto rare = hn::FirstN(d, 0);
     const V usual = quick_scaled_exp<Element>(d, rare, x, scale);
     return hn::IfThenElse(rare, scaled_exp(d, x, scale), usual);
+  }
+};
+// Labels' elements where has_labels_in_float().
+template <class Element> struct LabelInFloat {
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V scale) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick_scaled_exp<Element, true>(d, rare, x, scale);
+    if (HWY_LIKELY(hn::AllFalse(d, rare))) return usual;
+    return hn::IfThenElse(rare, hn::Sub(scaled_exp(d, x, scale), scale), usual);
   }
 };
 // The same in double.
@@ -208,7 +220,9 @@ class CrossEntropyGradient {
       run_inputs<float>(OffLabels<Element>{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
                         Input<float>{scale, -1});
       const Input<double> label_inputs[] = {{label_x, -1}, {at_label, -1}, {rest, -1}};
-      if (a_.zloss_scale == 0)
+      if (has_labels_in_float<Element>())
+        put_labels_in_float<Element>(row, height, x, scale, result);
+      else if (a_.zloss_scale == 0)
         run_inputs<double>(LabelElement{}, height, label_result, std::make_index_sequence<2>(), label_inputs[0],
                            label_inputs[1]);
       else
@@ -221,11 +235,27 @@ class CrossEntropyGradient {
       Element* to_row = to + i * classes;
       if (label == kNoClass)
         std::fill_n(to_row, classes, narrow<Element>(0.0f));
-      else if (ordinary)
-        to_row[label] = narrow<Element>(label_result[i]);
-      else
+      else if (!ordinary)
         run_row(row_of<Element>(row + i, label), from + i * classes, to_row, 0, classes);
+      else if (!has_labels_in_float<Element>())
+        to_row[label] = narrow<Element>(label_result[i]);
     }
+  }
+
+  template <class Element> bool has_labels_in_float() const {
+    return sizeof(Element) == 2 && a_.smoothing == 0 && a_.zloss_scale == 0;
+  }
+  // The labels' elements of those rows, in the place of what was computed there as off the label.
+  template <class Element>
+  void put_labels_in_float(int64_t row, int64_t height, const float* x, const float* scale, float* result) const {
+    HWY_ALIGN float label_x[kTile], label_scale[kTile], elements[kTile];
+    const auto place = [&](int64_t i) {
+      return i * a_.labels.classes + std::max<int64_t>(labels_[row + i], 0);  // of a row that does not count, any
+    };
+    for (int64_t i = 0; i < height; ++i) label_x[i] = x[place(i)], label_scale[i] = scale[place(i)];
+    run_inputs<float>(LabelInFloat<Element>{}, height, elements, std::make_index_sequence<2>(),
+                      Input<float>{label_x, -1}, Input<float>{label_scale, -1});
+    for (int64_t i = 0; i < height; ++i) result[place(i)] = elements[i];
   }
 
   template <class Element> Row row_of(int64_t row, int64_t label) const {
@@ -263,7 +293,16 @@ class CrossEntropyGradient {
     else
       ordinary ? run_weighted(OffLabel<float, Smooth>{{scale_f, smooth_f}}, from, to, first, n)
                : run_weighted(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, first, n);
-    if (has_label) to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
+    if (!has_label) return;
+    if (ordinary && has_labels_in_float<Element>()) {
+      const auto x_f = static_cast<float>(x);
+      float element;
+      run_inputs<float>(LabelInFloat<Element>{}, 1, &element, std::make_index_sequence<2>(), Input<float>{&x_f, -1},
+                        Input<float>{&scale_f, -1});
+      to[at] = narrow<Element>(element);
+    } else {
+      to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
+    }
   }
 
   template <class F, class Element> static void run_even(const F& f, const Element* from, Element* to, int64_t n) {

@@ -110,7 +110,8 @@ Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const Cuda
     return write_gradient<Element, V, smoothing, Layout::kAnyhow>;
   };
   const auto kernel = g.a.smoothing == 0 ? pick.template operator()<false>() : pick.template operator()<true>();
-  return start_behind_sums(g, on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, Divisor(g.columns_per_block / V));
+  return start_behind_sums(g, on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, kThreads,
+                           Divisor(g.columns_per_block / V));
 }
 
 template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* const* data, const CudaLaunch& on) {

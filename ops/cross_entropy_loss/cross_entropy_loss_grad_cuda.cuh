@@ -8,6 +8,7 @@ namespace descend::cuda {
 namespace {
 
 constexpr int kMostRows = kThreads;  // of a block
+template <class Element> constexpr bool kHalves = sizeof(Element) == 2;
 
 DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
   const Lane<float> d;
@@ -15,16 +16,50 @@ DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
   const float m = exp_parts(d, x, 0.0f, k, low);
   return scale_by_power_of_two(d, m * scale, k);
 }
-template <class Element> DESCEND_FORMULA float quick_scaled_exp(float x, float scale, bool& rare) {
+// exp(x) * scale - less, where less is 0 or scale.
+template <class Element> DESCEND_FORMULA float quick_scaled_exp(float x, float scale, float less, bool& rare) {
   const Lane<float> d;
   rare = !(std::fabs(x) <= 58.0f);
   float shifted;
   const float p = quick_exp_parts<sizeof(Element) == 2>(d, x, shifted);
   // scale * 2^k, in the exponent's bits: the scale of an ordinary row, and the product, are normal numbers.
   const float power = __uint_as_float(__float_as_uint(scale) + (__float_as_uint(shifted) << 23));
-  return std::fma(power, p, power);
+  return std::fma(power, p, power - less);
 }
 DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
+
+// result[i] = f(i, x[i], result[i]), one after the other: f is there once, and no number needs an address.
+template <int V, class F>
+__device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[V], const F& f) {
+#pragma unroll 1
+  for (int i = 0; i < V; ++i) {
+    float from = x[0], to = result[0];
+#pragma unroll
+    for (int j = 1; j < V; ++j)
+      if (j == i) from = x[j], to = result[j];
+    to = f(i, from, to);
+#pragma unroll
+    for (int j = 0; j < V; ++j)
+      if (j == i) result[j] = to;
+  }
+}
+
+// exp(x) * scale of V elements, as precise as results of Element show, less scale at place `label`.  Those that the
+// quick form does not do are asked for together, as in evaluate().
+template <class Element, int V>
+__device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V], int label = -1) {
+  bool any = false;
+#pragma unroll
+  for (int i = 0; i < V; ++i) {
+    bool rare;
+    result[i] = quick_scaled_exp<Element>(x[i], scale, i == label ? scale : 0.0f, rare);
+    any |= rare;
+  }
+  if (any)
+    one_by_one(x, result, [&](int i, float one, float quick) {
+      return std::fabs(one) <= 58.0f ? quick : scaled_exp(one, scale) - (i == label ? scale : 0.0f);
+    });
+}
 
 // What a row's elements are made of: exp(logProb) * scale - smooth * weight, and the label's element by itself.
 enum RowKind : short { kZero, kNaN, kOrdinary, kCareful };
@@ -54,11 +89,11 @@ template <class Element> struct Gradient {
 // early: it reads what they write only after wait_for_kernel_before().
 template <class Element, class... Parameters, class... Arguments>
 Status start_behind_sums(const Gradient<Element>& g, const CudaLaunch& on,
-                         void (*kernel)(Gradient<Element>, Parameters...), int64_t blocks,
+                         void (*kernel)(Gradient<Element>, Parameters...), int64_t blocks, int threads,
                          const Arguments&... arguments) {
   return g.a.reduction == CrossEntropyReduction::kMean && !g.adds_rows
-             ? start_early(on, kernel, blocks, kThreads, 0, g, arguments...)
-             : start(on, kernel, blocks, kThreads, 0, g, arguments...);
+             ? start_early(on, kernel, blocks, threads, 0, g, arguments...)
+             : start(on, kernel, blocks, threads, 0, g, arguments...);
 }
 
 template <class Element>
@@ -89,8 +124,16 @@ __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int6
   r.kind = is_ordinary(r.scale) && (a.smoothing == 0 || is_ordinary(r.smooth)) ? kOrdinary : kCareful;
   if (label < first || label >= end) return r;
   r.label = static_cast<int>(label - first);
+  const Element log_probability = log_prob[row * a.log_prob.row + label * a.log_prob.column];
+  if (kHalves<Element> && r.kind == kOrdinary && a.smoothing == 0 && a.zloss_scale == 0) {
+    const float one[1] = {widen<float>(log_probability)};
+    float result[1];
+    scaled_exps<Element>(one, r.scale_f, result, 0);
+    r.label_element = narrow<Element>(result[0]);
+    return r;
+  }
   const Lane<double> d;
-  const double x = widen<double>(log_prob[row * a.log_prob.row + label * a.log_prob.column]);
+  const double x = widen<double>(log_probability);
   const double probability = exp(d, x);
   const double of_label = std::isinf(probability) || std::isinf(at_label) ? probability * r.scale - at_label
                                                                           : at_label * expm1(d, x) + probability * rest;
@@ -104,38 +147,6 @@ __device__ __noinline__ float Gradient<Element>::careful(float x, const Row<Elem
   const double probability = exp(Lane<double>{}, static_cast<double>(x)) * row.scale;
   if (a.smoothing == 0) return static_cast<float>(probability);
   return static_cast<float>(probability - (labels.weight ? row.smooth * double{labels.weight_of(column)} : row.smooth));
-}
-
-// result[i] = f(i, x[i], result[i]), one after the other: f is there once, and no number needs an address.
-template <int V, class F>
-__device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[V], const F& f) {
-#pragma unroll 1
-  for (int i = 0; i < V; ++i) {
-    float from = x[0], to = result[0];
-#pragma unroll
-    for (int j = 1; j < V; ++j)
-      if (j == i) from = x[j], to = result[j];
-    to = f(i, from, to);
-#pragma unroll
-    for (int j = 0; j < V; ++j)
-      if (j == i) result[j] = to;
-  }
-}
-
-// exp(x) * scale of V elements, as precise as results of Element show.  Those that the quick form does not do are asked
-// for together, as in evaluate().
-template <class Element, int V>
-__device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V]) {
-  bool any = false;
-#pragma unroll
-  for (int i = 0; i < V; ++i) {
-    bool rare;
-    result[i] = quick_scaled_exp<Element>(x[i], scale, rare);
-    any |= rare;
-  }
-  if (any)
-    one_by_one(x, result,
-               [&](int, float one, float quick) { return std::fabs(one) <= 58.0f ? quick : scaled_exp(one, scale); });
 }
 
 }  // namespace

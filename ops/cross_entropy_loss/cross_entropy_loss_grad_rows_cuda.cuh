@@ -2,9 +2,10 @@
 // The gradient of short rows that follow on each other, without smoothing and z-loss.
 //
 // A warp has some rows and asks at once for all their elements.  Rows are so short that what is done once for each
-// counts: a lane a row computes its scale, and in the end the label's element.  There are as many warps as rows need:
-// warps that go from rows to rows, and ask for the next early, were slower, since the card's memory likes to be read
-// and written from its beginning to its end.
+// counts: a lane a row computes its scale, and in the end the label's element, unless it is a half, which whoever has
+// its piece computes.  There are as many warps as rows need, in small blocks, of which none waits long for its last
+// warp.  Warps that go from rows to rows, and ask for the next early, were slower, since the card's memory likes to be
+// read and written from its beginning to its end; so were threads of which each finds its row's scale itself.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
 
@@ -12,7 +13,8 @@ namespace descend::cuda {
 namespace {
 
 constexpr int kLanes = 32;
-template <class Element> constexpr int kPieces = sizeof(Element) == 4 ? 6 : 10;  // of a lane, at most
+constexpr int kRowThreads = 64, kRowBlocks = 16;                            // of a block, and of a multiprocessor
+template <class Element> constexpr int kPieces = kHalves<Element> ? 6 : 4;  // of a lane, at most
 
 template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) {
   constexpr int64_t kShortest = 4 * Vector<Element>::kCount, kLongest = 512;
@@ -29,11 +31,11 @@ struct PlainRow {
 };
 // As Gradient::row_of() has it where there is neither smoothing nor z-loss.
 template <class Element>
-__device__ __forceinline__ PlainRow plain_row(const Gradient<Element>& g, int64_t row, int64_t target, double share) {
+__device__ __forceinline__ PlainRow plain_row(const Gradient<Element>& g, Element gradient, int64_t target,
+                                              double share) {
   PlainRow r{.label = static_cast<int>(g.labels.class_of(target))};
   if (r.label < 0) return r;
-  const double gradient = widen<double>(g.gradient[row * g.a.gradient_stride]);
-  r.scale = gradient * share * double{g.labels.weight_of(r.label)} + 0.0;  // never -0
+  r.scale = widen<double>(gradient) * share * double{g.labels.weight_of(r.label)} + 0.0;  // never -0
   if (is_ordinary(r.scale)) r.scale_f = static_cast<float>(r.scale);
   return r;
 }
@@ -47,6 +49,11 @@ template <class Element> __device__ __forceinline__ Element label_element(Elemen
     if (std::isinf(probability) || std::isinf(scale)) element = probability * scale - scale;
   }
   return narrow<Element>(element);
+}
+
+// The label's place in a piece of its row, or a number that is no place; -1 where its element is computed apart.
+template <class Element> __device__ __forceinline__ int label_in_piece(int label, uint32_t piece) {
+  return kHalves<Element> ? label - static_cast<int>(piece) * Vector<Element>::kCount : -1;
 }
 
 // The elements off the labels of a warp's rows of which some are no ordinary ones.
@@ -69,7 +76,7 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
 #pragma unroll
     for (int i = 0; i < V; ++i) x[i] = widen<float>(in.at[i]), result[i] = nan ? NAN : 0.0f;
     if (!nan && scale_f != 0)
-      scaled_exps<Element>(x, scale_f, result);
+      scaled_exps<Element>(x, scale_f, result, label_in_piece<Element>(label, column));
     else if (!nan && label >= 0)
       one_by_one(x, result, [&](int, float one, float) {
         return static_cast<float>(exp(Lane<double>{}, static_cast<double>(one)) * scale);
@@ -80,12 +87,12 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
 }
 
 template <class Element>
-__global__ void __launch_bounds__(kThreads, 3)
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     write_rows(const __grid_constant__ Gradient<Element> g, Divisor per_row, int rows_of_warp) {
   using Piece = Vector<Element>;
   constexpr int V = Piece::kCount;
   const int lane = static_cast<int>(threadIdx.x % kLanes), of_row = static_cast<int>(g.a.labels.classes / V);
-  const int64_t first = (int64_t{blockIdx.x} * kThreads + threadIdx.x) / kLanes * rows_of_warp;
+  const int64_t first = (int64_t{blockIdx.x} * kRowThreads + threadIdx.x) / kLanes * rows_of_warp;
   const int64_t left = g.a.labels.rows - first;
   const int rows = static_cast<int>(left < 0 ? 0 : left < rows_of_warp ? left : rows_of_warp);
   const int pieces = rows * of_row;
@@ -96,55 +103,65 @@ __global__ void __launch_bounds__(kThreads, 3)
 #pragma unroll
   for (int u = 0; u < kPieces<Element>; ++u)
     if (lane + u * kLanes < pieces) in[u] = *reinterpret_cast<const uint4*>(from + lane + u * kLanes);
-  const int64_t target = lane < rows ? g.labels.target_of(first + lane) : kNoClass;
+  int64_t target = kNoClass;
+  Element gradient;
+  if (lane < rows) {
+    target = g.labels.target_of(first + lane);
+    gradient = g.gradient[(first + lane) * g.a.gradient_stride];
+  }
 
   __shared__ double few[2];
-  double total = 1;
+  double share = 1;  // of a row; infinite where none counts
   if (g.adds_rows) {
     sum_few_rows(g.labels, few);
     __syncthreads();
-    total = few[0];
+    share = 1 / few[0];
   } else if (g.a.reduction == CrossEntropyReduction::kMean) {
     wait_for_kernel_before();
-    total = g.scratch->numbers[kWeights];
+    share = g.scratch->numbers[kShare];
   }
-  const PlainRow own = plain_row(g, first + lane, target, 1 / total);
+  const PlainRow own = plain_row(g, gradient, target, share);
   const int64_t label = (first + lane) * g.a.labels.classes + own.label;
+  // In double: of FLOAT, and of rows that are no ordinary ones.
+  const bool label_apart = own.label >= 0 && (!kHalves<Element> || own.scale_f == 0);
   Element at_label;
-  if (own.label >= 0) at_label = g.log_prob[label];
+  if (label_apart) at_label = g.log_prob[label];
   __syncwarp();  // before anything is written: out may be in the place of logProb
-  if (__any_sync(~0u, total == 0 || (own.label >= 0 && own.scale_f == 0))) {
-    write_careful_rows(own, per_row, pieces, total == 0, from, to);
-    if (total == 0) return;
+  const bool nan = std::isinf(share);
+  if (__any_sync(~0u, nan || (own.label >= 0 && own.scale_f == 0))) {
+    write_careful_rows(own, per_row, pieces, nan, from, to);
+    if (nan) return;
   } else {
 #pragma unroll
     for (int u = 0; u < kPieces<Element>; ++u) {
       const int piece = lane + u * kLanes;
       uint32_t column = static_cast<uint32_t>(piece);
-      const float scale = __shfl_sync(~0u, own.scale_f, static_cast<int>(per_row.divide(column)));
+      const int row = static_cast<int>(per_row.divide(column));
+      const float scale = __shfl_sync(~0u, own.scale_f, row);
+      const int label_of_row = kHalves<Element> ? __shfl_sync(~0u, own.label, row) : -1;
       if (piece >= pieces) continue;
       const Piece now = std::bit_cast<Piece>(in[u]);
       float x[V], result[V] = {};
       Piece computed;
 #pragma unroll
       for (int i = 0; i < V; ++i) x[i] = widen<float>(now.at[i]);
-      if (scale != 0) scaled_exps<Element>(x, scale, result);
+      if (scale != 0) scaled_exps<Element>(x, scale, result, label_in_piece<Element>(label_of_row, column));
       narrow_all(result, computed.at);
       store_at_once(to + piece, computed);
     }
   }
-  if (own.label >= 0) at_label = label_element(at_label, own.scale);
+  if (label_apart) at_label = label_element(at_label, own.scale);
   __syncwarp();  // the row's elements are written
-  if (own.label >= 0) g.out[label] = at_label;
+  if (label_apart) g.out[label] = at_label;
 }
 
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
   const int64_t of_row = g.a.labels.classes / Vector<Element>::kCount;
   const int64_t rows_of_warp = std::min<int64_t>(kPieces<Element> * kLanes / of_row, kLanes);
-  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kThreads);
+  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kRowThreads);
   const Divisor per_row(of_row);
   const int rows = static_cast<int>(rows_of_warp);
-  return start_behind_sums(g, on, write_rows<Element>, blocks, per_row, rows);
+  return start_behind_sums(g, on, write_rows<Element>, blocks, kRowThreads, per_row, rows);
 }
 
 }  // namespace

@@ -225,5 +225,40 @@ TEST_F(CrossEntropyLossOperators, lse_of_halves_is_precise_where_it_cancels) {
         }
 }
 
+// The number with these bits.
+double half_of_bits(DataType dtype, uint32_t bits) {
+  if (dtype == DataType::kBfloat16) return std::bit_cast<float>(bits << 16);
+  const int exponent = static_cast<int>(bits >> 10 & 31), mantissa = static_cast<int>(bits & 1023);
+  const double size = exponent == 0    ? std::ldexp(mantissa, -24)
+                      : exponent != 31 ? std::ldexp(1024 + mantissa, exponent - 25)
+                      : mantissa == 0  ? kInfinity
+                                       : std::nan("");
+  return bits >> 15 != 0 ? -size : size;
+}
+
+TEST_F(CrossEntropyLossOperators, label_of_halves_is_precise_for_numbers_of_all_sizes) {
+  struct Size {
+    int64_t classes, step;  // of whole pieces of 16 bytes, of others, of more than a tile
+  };
+  for (DataType dtype : {DataType::kFloat16, DataType::kBfloat16})
+    for (const auto& [classes, step] : {Size{32, 3}, Size{33, 48}, Size{700, 48}}) {
+      Gradient g({.rows = 65536 / step, .classes = classes, .dtype = dtype, .reduction = "sum"});
+      const auto place = [&](int64_t row) { return row * classes + row % classes; };
+      for (int64_t row = 0; row < g.c.rows; ++row) {
+        g.target.set_integer(row, row % classes);
+        g.logProb.set(place(row), half_of_bits(dtype, static_cast<uint32_t>(row * step)));
+      }
+      g.upload();
+      g.expect_right();
+      // A float's element loses up to 2^-15 of itself before it is rounded.
+      for (int64_t row = 0; row < g.c.rows; ++row) {
+        const double x = g.logProb.get(place(row)), exact = g.gradLoss.get(0) * std::expm1(x),
+                     got = g.out.get(place(row));
+        if (!std::isfinite(got)) continue;  // where the reference has it so
+        ASSERT_LE(std::fabs(got - exact), ulp_of_half(dtype, exact) / 2 + 0x1p-14 * std::fabs(exact)) << x;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace descend::test::cross_entropy_loss
