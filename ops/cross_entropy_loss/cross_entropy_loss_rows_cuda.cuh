@@ -95,7 +95,7 @@ template <class Element> struct Loss {
   __host__ __device__ bool counts_rows() const {
     return a.reduction == CrossEntropyReduction::kMean && labels.weight == nullptr;
   }
-  __device__ __noinline__ void add_parts(bool took_tickets = false) const;
+  __device__ void add_parts(bool took_tickets = false) const;
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
@@ -132,8 +132,8 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 
 // By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as
 // sums.h has them.  A column of a tile has four threads, of which each asks for a quarter of it, and adds that when the
-// one before it has.  Not inline: no loop before it may get other registers for its sake.
-template <class Element> __device__ __noinline__ void Loss<Element>::add_parts(bool took_tickets) const {
+// one before it has.
+template <class Element> __device__ __forceinline__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
   if (threadIdx.x == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
