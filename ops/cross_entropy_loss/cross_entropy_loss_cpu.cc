@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -89,7 +88,7 @@ template <class Element> class CrossEntropy {
         }
         loss->add(of_row.loss);
         zloss->add(of_row.zloss);
-        if (row + 1 != rows && (row + 1) % per_block != 0) return;
+        if (row + 1 != rows && ((row + 1) & (per_block - 1)) != 0) return;
         loss_of[row / per_block] = loss->take();
         zloss_of[row / per_block] = zloss->take();
       };
@@ -156,11 +155,11 @@ template <class Element> class CrossEntropy {
       for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
     });
     for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
-    std::optional<SumOfSums<SumOfSums<>>> below[kRows],
+    std::optional<SumOfTiles> below[kRows],
         distance[kRows];  // made where needed: what a row costs by itself counts
     for (int64_t i = 0; i < height; ++i) {
-      below[i].emplace(sum_of_all_tiles(classes));
-      if (a_.smoothing != 0) distance[i].emplace(sum_of_all_tiles(classes));
+      below[i].emplace(classes);
+      if (a_.smoothing != 0) distance[i].emplace(classes);
     }
     for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       for (int64_t i = 0; i < height; ++i) {

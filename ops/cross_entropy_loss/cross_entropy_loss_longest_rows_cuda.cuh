@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     __syncthreads();
     for (const float each : most_of) scores.most = std::fmax(scores.most, each);
     scores.most += 0.0f;
-    auto below = sum_of_all_chunks(classes), distance = below;
+    SumOfChunks below(classes), distance(classes);
     for (int64_t round = 0; round < classes; round += kTilesOfChunk * kTile) {
       const int64_t left = ceil_divide(classes - round, kTile);
       const int there = static_cast<int>(left < kTilesOfChunk ? left : kTilesOfChunk);

@@ -123,7 +123,7 @@ std::array<double, lists> sum_tiles(int64_t count, const Tile& tile, int64_t til
       each_tile(begin, end, [&](int list, int64_t at, double part) { sums[list][at] = part; });
     });
     for (int list = 0; list < lists; ++list) {
-      auto sum = sum_of_all_tiles(count);
+      SumOfTiles sum(count);
       for (int64_t at = 0; at < tiles; ++at) sum.add(sums[list][at]);
       result[static_cast<size_t>(list)] = sum.take();
     }

@@ -45,8 +45,7 @@ class ColumnedSum {
 // said.
 template <class Inner = ColumnedSum> class SumOfSums {
  public:
-  DESCEND_HOST_DEVICE explicit SumOfSums(int64_t length = kTilesOfChunk, const Inner& inner = Inner())
-      : length_(length), inner_(inner) {}
+  DESCEND_HOST_DEVICE explicit SumOfSums(int64_t length = kTilesOfChunk) : length_(length) {}
   DESCEND_HOST_DEVICE void add(double x) {
     if (length_ == 1) return keep(x);
     inner_.add(x);
@@ -79,10 +78,12 @@ template <class Inner = ColumnedSum> class SumOfSums {
 
 // What sum_terms() adds up of `count` terms, for a loop that has their tiles one after the other: the same bits.  A
 // tile is sum_padded_tile() of the next kTile terms, or of the last ones.
-inline SumOfSums<SumOfSums<>> sum_of_all_tiles(int64_t count) {
-  return SumOfSums<SumOfSums<>>(chunks_per_group(count) * kTilesOfChunk);
-}
+struct SumOfTiles : SumOfSums<SumOfSums<>> {
+  explicit SumOfTiles(int64_t count) : SumOfSums(chunks_per_group(count) * kTilesOfChunk) {}
+};
 // The same, of their chunks.
-DESCEND_HOST_DEVICE inline SumOfSums<> sum_of_all_chunks(int64_t count) { return SumOfSums<>(chunks_per_group(count)); }
+struct SumOfChunks : SumOfSums<> {
+  DESCEND_HOST_DEVICE explicit SumOfChunks(int64_t count) : SumOfSums(chunks_per_group(count)) {}
+};
 
 }  // namespace descend
