@@ -24,6 +24,7 @@ __device__ __noinline__ double distance_of_row(const Loss<Element>& l, int64_t r
 // A block of threads has so many blocks of rows, a warp each.  The few warps there are of all rows are on the card at
 // once and have many registers; none waits for another, so that some compute while others wait for memory.
 constexpr int kWarps = 8, kShortThreads = kWarps * 32;
+static_assert(kShortThreads >= kLeastThreads);
 
 // Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread, V of them at
 // once where a row's elements are `together`.
@@ -158,9 +159,10 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.
-  const int64_t tiles = ceil_divide(classes, kTile), at_once = ceil_divide(tiles, 2) * 2;  // what follows is aligned
+  const int64_t tiles = ceil_divide(classes, kTile),
+                at_once = ceil_divide(tiles, 4) * 4;  // what follows begins at a sector
   const int64_t sums = (a.smoothing != 0 ? 2 : 1) * int64_t{sizeof(double)};
-  constexpr int64_t kOther = 1 << 10;  // bytes of shared memory that have names, and what CUDA keeps
+  constexpr int64_t kOther = 2 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   const auto bytes_in_team = [&](int team) {
     return ceil_divide(tiles, team) * (kTile + kSkew) * static_cast<int64_t>(sizeof(Element)) + at_once * sums;
   };

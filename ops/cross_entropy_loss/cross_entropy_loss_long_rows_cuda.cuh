@@ -12,10 +12,9 @@
 
 namespace descend::cuda {
 
-inline constexpr int64_t kBlockMemory = 74 << 10;  // bytes: three blocks fit beside each other
+inline constexpr int64_t kBlockMemory = 73 << 10;  // bytes: three blocks fit beside each other
 
-// What sum_of_all_tiles() makes of the sums of a row that a team has, by a warp, a few lanes a chunk; writes over
-// them.
+// What SumOfTiles makes of the sums of a row that a team has, by a warp, a few lanes a chunk; writes over them.
 __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
   constexpr int64_t kLargestMemory = 256 << 10;  // of a block, of any card
   static_assert(kLargestTeam * kLargestMemory / 2 <= kSumGroups * kChunk, "each chunk is a group");

@@ -7,6 +7,7 @@
 namespace descend::cuda {
 
 inline constexpr int kLongThreads = 256;
+static_assert(kLongThreads >= kLeastThreads);
 
 // Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
 inline constexpr int kSkew = 16;

@@ -13,6 +13,7 @@ template <class Element> struct StagedRows {
   static constexpr int kShare = sizeof(Element) / 2;                                // threads that share a row
   static constexpr int kRows = 32 / kShare, V = kColumns / kShare;                  // of a batch; a thread's columns
   static constexpr int kInPiece = Vector<Element>::kCount, kPieces = V / kInPiece;  // 16 bytes each
+  static_assert(kThreads >= kLeastThreads);
   static constexpr int kMostClasses = 192;  // two blocks have their rows on a multiprocessor
 
   // An odd number of pieces: threads that read the same piece of neighbouring rows keep off each other's banks.

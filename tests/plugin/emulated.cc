@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kStack = 256 << 10;
 constexpr int kSharedMemory = 227 << 10;  // of an H200
-alignas(16) unsigned char memory[kSharedMemory];
+alignas(128) unsigned char memory[kSharedMemory];
 
 [[noreturn]] void die(const char* why) {
   std::fprintf(stderr, "emulated: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, why);
