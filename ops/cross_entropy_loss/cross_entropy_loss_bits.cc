@@ -114,7 +114,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
           c.target = DataType::kInt32;
           add(bits, c);
         }
-        for (int64_t classes : {11, 83}) {
+        for (int64_t classes : {11, 64, 83}) {
           Case c{97, classes, t, reduction, smoothing, smooth};
           c.finite = false;
           add(bits, c);
@@ -143,6 +143,13 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});  // long, several of a block
   // So many that a GPU's warps take more than one batch, without a sum; and again, when that has been done before.
   for (DataType t : kFloats) add(bits, "aclnnCrossEntropyLoss", forward, {40000, 16, t, "none"}, {});
+  // So many that a GPU counts them by themselves, whatever the labels are.
+  for (DataType target : {DataType::kInt64, DataType::kInt32})
+    for (const Way& way : all_ways()) {
+      Case c{603, 16, DataType::kFloat, "mean"};
+      c.target = target;
+      add(bits, "aclnnCrossEntropyLossGrad", backward, c, way);
+    }
   // So many that a part of their losses has several rows, or several of a column.
   add(bits, "aclnnCrossEntropyLoss", forward, {17001, 520, DataType::kFloat16, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {270001, 16, DataType::kFloat, "mean", 0, false, 0.01}, {});

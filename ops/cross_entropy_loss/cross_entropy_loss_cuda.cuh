@@ -72,24 +72,23 @@ inline constexpr int kCountAtOnce = 16;
 template <class Index, int V>
 __global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratch* scratch) {
   using Piece = Columns<Index, V>;
-  constexpr int kAtOnce = kCountAtOnce;
   __shared__ int counts[kThreads / 32];
   let_next_kernel_begin();
   const auto* const target = static_cast<const Index*>(labels.target);
   const auto counts_as = [&](int64_t label) { return labels.class_of(label) == kNoClass ? 0 : 1; };
   const int64_t pieces = labels.of.rows / V, apart = V * labels.of.target_stride;
-  constexpr int kOfBlock = kAtOnce * kThreads;
+  constexpr int kOfBlock = kCountAtOnce * kThreads;
   int count = 0;
   for (int64_t begin = int64_t{blockIdx.x} * kOfBlock; begin < pieces; begin += int64_t{gridDim.x} * kOfBlock) {
     const int n = static_cast<int>(pieces - begin < kOfBlock ? pieces - begin : kOfBlock);
     const Index* const from = target + begin * apart;
-    Piece in[kAtOnce];
+    Piece in[kCountAtOnce];
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u)
+    for (int u = 0; u < kCountAtOnce; ++u)
       if (const int piece = static_cast<int>(threadIdx.x) + u * kThreads; piece < n)
         in[u] = *reinterpret_cast<const Piece*>(from + (V == 1 ? piece * apart : piece * V));
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u)
+    for (int u = 0; u < kCountAtOnce; ++u)
       if (static_cast<int>(threadIdx.x) + u * kThreads < n)
 #pragma unroll
         for (int i = 0; i < V; ++i) count += counts_as(in[u].at[i]);
@@ -112,9 +111,7 @@ inline Status start_counting(const Labels& labels, const CudaLaunch& on) {
   const auto run = [&]<class Index> {
     constexpr int V = 16 / sizeof(Index);
     const bool in_pieces = labels.of.target_stride == 1 && is_aligned(labels.target);
-    // Of no rows one block, too: it writes the 0.
-    const int64_t blocks =
-        std::max<int64_t>(blocks_for(on, labels.of.rows, kCountAtOnce * kThreads * (in_pieces ? V : 1), 1), 1);
+    const int64_t blocks = blocks_for(on, labels.of.rows, kCountAtOnce * kThreads * (in_pieces ? V : 1), 1);
     return start(on, in_pieces ? count_rows<Index, V> : count_rows<Index, 1>, blocks, kThreads, 0, labels, on.scratch);
   };
   return labels.of.index == DataType::kInt32 ? run.template operator()<int32_t>() : run.template operator()<int64_t>();

@@ -88,15 +88,6 @@ template <class Element> struct OffLabels {
     return hn::IfThenElse(rare, scaled_exp(d, x, scale), usual);
   }
 };
-// Labels' elements where has_labels_in_float().
-template <class Element> struct LabelInFloat {
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V scale) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp<Element, true>(d, rare, x, scale);
-    if (HWY_LIKELY(hn::AllFalse(d, rare))) return usual;
-    return hn::IfThenElse(rare, hn::Sub(scaled_exp(d, x, scale), scale), usual);
-  }
-};
 // The same in double.
 struct ExactPlain {
   double scale;
@@ -112,6 +103,15 @@ struct ExactSmooth {
   }
 };
 
+// Labels' elements where has_labels_in_float().
+template <class Element> struct LabelInFloat {
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V scale) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick_scaled_exp<Element, true>(d, rare, x, scale);
+    if (HWY_LIKELY(hn::AllFalse(d, rare))) return usual;
+    return hn::IfThenElse(rare, hn::Sub(scaled_exp(d, x, scale), scale), usual);
+  }
+};
 // What an element of a row is made of: exp(logProb) * (label + rest), less smooth * weight, less label at the label.
 struct Row {
   int64_t label;
@@ -205,13 +205,17 @@ class CrossEntropyGradient {
     const int64_t classes = a_.labels.classes, n = height * classes;
     HWY_ALIGN float x[kTile], scale[kTile], result[kTile];
     HWY_ALIGN double label_x[kTile], at_label[kTile], rest[kTile], label_result[kTile];
+    int64_t place[kTile];  // of the labels; of a row that does not count any
+    const bool in_float = has_labels_in_float<Element>();
     bool ordinary = true;
     for (int64_t i = 0; i < height; ++i) {
       const int64_t label = labels_[row + i];
       const Row r = label == kNoClass ? Row{label, 1, 0, 0} : row_of<Element>(row + i, label);
       ordinary = ordinary && is_ordinary(r.scale());
       std::fill_n(scale + i * classes, classes, static_cast<float>(r.scale()));
-      label_x[i] = label == kNoClass ? 0 : widen<double>(from[i * classes + label]);
+      place[i] = i * classes + std::max<int64_t>(label, 0);
+      if (in_float) continue;
+      label_x[i] = widen<double>(from[place[i]]);
       at_label[i] = r.at_label;
       rest[i] = r.rest;
     }
@@ -220,8 +224,8 @@ class CrossEntropyGradient {
       run_inputs<float>(OffLabels<Element>{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
                         Input<float>{scale, -1});
       const Input<double> label_inputs[] = {{label_x, -1}, {at_label, -1}, {rest, -1}};
-      if (has_labels_in_float<Element>())
-        put_labels_in_float<Element>(row, height, x, scale, result);
+      if (in_float)
+        put_labels_in_float<Element>(height, place, x, scale, result);
       else if (a_.zloss_scale == 0)
         run_inputs<double>(LabelElement{}, height, label_result, std::make_index_sequence<2>(), label_inputs[0],
                            label_inputs[1]);
@@ -237,7 +241,7 @@ class CrossEntropyGradient {
         std::fill_n(to_row, classes, narrow<Element>(0.0f));
       else if (!ordinary)
         run_row(row_of<Element>(row + i, label), from + i * classes, to_row, 0, classes);
-      else if (!has_labels_in_float<Element>())
+      else if (!in_float)
         to_row[label] = narrow<Element>(label_result[i]);
     }
   }
@@ -245,17 +249,15 @@ class CrossEntropyGradient {
   template <class Element> bool has_labels_in_float() const {
     return sizeof(Element) == 2 && a_.smoothing == 0 && a_.zloss_scale == 0;
   }
-  // The labels' elements of those rows, in the place of what was computed there as off the label.
+  // Puts the labels' elements of so many rows where something else was computed.
   template <class Element>
-  void put_labels_in_float(int64_t row, int64_t height, const float* x, const float* scale, float* result) const {
+  static void put_labels_in_float(int64_t rows, const int64_t* place, const float* x, const float* scale,
+                                  float* result) {
     HWY_ALIGN float label_x[kTile], label_scale[kTile], elements[kTile];
-    const auto place = [&](int64_t i) {
-      return i * a_.labels.classes + std::max<int64_t>(labels_[row + i], 0);  // of a row that does not count, any
-    };
-    for (int64_t i = 0; i < height; ++i) label_x[i] = x[place(i)], label_scale[i] = scale[place(i)];
-    run_inputs<float>(LabelInFloat<Element>{}, height, elements, std::make_index_sequence<2>(),
-                      Input<float>{label_x, -1}, Input<float>{label_scale, -1});
-    for (int64_t i = 0; i < height; ++i) result[place(i)] = elements[i];
+    for (int64_t i = 0; i < rows; ++i) label_x[i] = x[place[i]], label_scale[i] = scale[place[i]];
+    run_inputs<float>(LabelInFloat<Element>{}, rows, elements, std::make_index_sequence<2>(), Input<float>{label_x, -1},
+                      Input<float>{label_scale, -1});
+    for (int64_t i = 0; i < rows; ++i) result[place[i]] = elements[i];
   }
 
   template <class Element> Row row_of(int64_t row, int64_t label) const {

@@ -2,10 +2,11 @@
 // The gradient of short rows that follow on each other, without smoothing and z-loss.
 //
 // A warp has some rows and asks at once for all their elements.  Rows are so short that what is done once for each
-// counts: a lane a row computes its scale, and in the end the label's element, unless it is a half, which whoever has
-// its piece computes.  There are as many warps as rows need, in small blocks, of which none waits long for its last
-// warp.  Warps that go from rows to rows, and ask for the next early, were slower, since the card's memory likes to be
-// read and written from its beginning to its end; so were threads of which each finds its row's scale itself.
+// counts: a lane a row computes its scale, and in the end the label's element, unless it is a half of an ordinary
+// row, which whoever has its piece computes.  There are as many warps as rows need, in small blocks, of which none
+// waits long for its last warp.  Warps that go from rows to rows, and ask for the next early, were slower, since the
+// card's memory likes to be read and written from its beginning to its end; so were threads of which each finds its
+// row's scale itself.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
 
@@ -56,7 +57,7 @@ template <class Element> __device__ __forceinline__ int label_in_piece(int label
   return kHalves<Element> ? label - static_cast<int>(piece) * Vector<Element>::kCount : -1;
 }
 
-// The elements off the labels of a warp's rows of which some are no ordinary ones.
+// The elements of a warp's rows of which some are no ordinary ones, but for labels' that are computed apart.
 template <class Element>
 __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, int pieces, bool nan,
                                                 const Vector<Element>* from, Vector<Element>* to) {
@@ -104,14 +105,14 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   for (int u = 0; u < kPieces<Element>; ++u)
     if (lane + u * kLanes < pieces) in[u] = *reinterpret_cast<const uint4*>(from + lane + u * kLanes);
   int64_t target = kNoClass;
-  Element gradient;
+  Element gradient{};
   if (lane < rows) {
     target = g.labels.target_of(first + lane);
     gradient = g.gradient[(first + lane) * g.a.gradient_stride];
   }
 
   __shared__ double few[2];
-  double share = 1;  // of a row; infinite where none counts
+  double share = 1;  // of a row; infinite where the weights add up to 0
   if (g.adds_rows) {
     sum_few_rows(g.labels, few);
     __syncthreads();

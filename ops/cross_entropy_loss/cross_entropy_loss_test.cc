@@ -56,6 +56,18 @@ TEST_F(CrossEntropyLossOperators, gradient_agrees_with_the_reference_for_many_sh
     Gradient({.rows = 26001, .classes = 16, .reduction = "none", .weighted = weighted}).expect_right();
   }
   Gradient({.rows = 102001, .classes = 32, .dtype = DataType::kFloat16}).expect_right();
+  const Variable soc("DESCEND_SOC", "Ascend950PR_9599");
+  for (DataType index : {DataType::kInt64, DataType::kInt32})
+    for (Layout labels : {Layout::kContiguous, Layout::kEverySecond, Layout::kOffset})
+      for (int64_t rows : {601, 602, 603, 9001})
+        Gradient({.rows = rows, .classes = 16, .labels = labels, .index = index}).expect_right();
+  for (DataType dtype : kFloats) {
+    Gradient none_counts({.rows = 700, .classes = 32, .dtype = dtype});
+    for (int64_t row = 0; row < 700; ++row) none_counts.target.set_integer(row, kIgnored);
+    none_counts.upload();
+    none_counts.expect_right();
+    EXPECT_TRUE(std::isnan(none_counts.out.get(0)));
+  }
 }
 
 TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_landmarks) {
