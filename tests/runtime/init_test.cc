@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "tests/harness/variable.h"
 #include "tests/runtime/support.h"
 
 namespace descend::test {
@@ -158,7 +159,7 @@ TEST_F(RuntimeInit, a_default_device_serves_threads_that_set_none) {
 
 TEST_F(RuntimeInit, an_unknown_product_is_a_clear_error) {
   {
-    const Variable soc("DESCEND_SOC", "Ascend12345");
+    const VariableAtInit soc("DESCEND_SOC", "Ascend12345");
     expect_failure(aclInit(nullptr), ACL_ERROR_RT_SOC_VERSION, {"DESCEND_SOC", "Ascend12345", "Ascend910B"});
     EXPECT_EQ(aclrtGetSocName(), nullptr);
   }
@@ -168,20 +169,20 @@ TEST_F(RuntimeInit, an_unknown_product_is_a_clear_error) {
 TEST_F(RuntimeInit, the_product_is_read_again_by_each_first_init) {
   const char* first = nullptr;
   {
-    const Variable soc("DESCEND_SOC", "Ascend310P3");
+    const VariableAtInit soc("DESCEND_SOC", "Ascend310P3");
     ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS) << pending_error();
     first = aclrtGetSocName();
     EXPECT_STREQ(first, "Ascend310P3");
     ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
   }
-  const Variable soc("DESCEND_SOC", "Ascend910B1");
+  const VariableAtInit soc("DESCEND_SOC", "Ascend910B1");
   ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
   EXPECT_STREQ(aclrtGetSocName(), "Ascend910B1");
   EXPECT_STREQ(first, "Ascend310P3") << "a text once given stays";
 }
 
 TEST_F(RuntimeInit, a_device_that_is_not_there_is_a_clear_error) {
-  const Variable device("DESCEND_DEVICE", "no_such_backend");
+  const VariableAtInit device("DESCEND_DEVICE", "no_such_backend");
   expect_failure(aclInit(nullptr), ACL_ERROR_RT_NO_DEVICE, {"DESCEND_DEVICE", "no_such_backend", "cpu"});
   uint32_t count = 7;
   expect_failure(aclrtGetDeviceCount(&count), ACL_ERROR_RT_NO_DEVICE, {"no_such_backend"});
@@ -190,7 +191,7 @@ TEST_F(RuntimeInit, a_device_that_is_not_there_is_a_clear_error) {
 }
 
 TEST_F(RuntimeInit, hidden_devices_cannot_be_set) {
-  const Variable visible("ASCEND_RT_VISIBLE_DEVICES", "");
+  const VariableAtInit visible("ASCEND_RT_VISIBLE_DEVICES", "");
   ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS) << pending_error();
   uint32_t count = 7;
   EXPECT_EQ(aclrtGetDeviceCount(&count), ACL_SUCCESS);

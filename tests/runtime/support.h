@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
-#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -75,31 +74,6 @@ class Gate {
 template <class Function> void in_new_thread(Function&& function) {
   std::thread(std::forward<Function>(function)).join();
 }
-
-// An environment variable with a value, and as it was afterwards.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) {
-    if (const char* before = std::getenv(name)) {
-      before_ = before;
-      was_set_ = true;
-    }
-    setenv(name, value, 1);
-  }
-  ~Variable() {
-    if (was_set_)
-      setenv(name_, before_.c_str(), 1);
-    else
-      unsetenv(name_);
-  }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-  std::string before_;
-  bool was_set_ = false;
-};
 
 // The runtime as a program finds it before its first call.
 class Fresh : public testing::Test {

@@ -2,6 +2,7 @@
 // Two devices whose memory the host cannot touch: what may go between them, and that nothing touches it directly.
 #include <numeric>
 
+#include "tests/harness/variable.h"
 #include "tests/runtime/opaque_backend.h"
 #include "tests/runtime/support.h"
 
@@ -15,7 +16,7 @@ class RuntimeTwoDevices : public Fresh {
   void SetUp() override {
     Fresh::SetUp();
     static const bool added = [] {
-      const Variable cpu("DESCEND_DEVICE", "cpu");
+      const VariableAtInit cpu("DESCEND_DEVICE", "cpu");
       EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
       EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
       return add_backend(new OpaqueBackend(*visible_devices().entries.front().backend));
@@ -69,7 +70,7 @@ TEST_F(RuntimeTwoDevices, there_are_two_and_a_thread_is_on_one) {
 
 TEST_F(RuntimeTwoDevices, visible_devices_choose_and_order) {
   ASSERT_EQ(aclFinalize(), ACL_SUCCESS);
-  const Variable visible("ASCEND_RT_VISIBLE_DEVICES", "1");
+  const VariableAtInit visible("ASCEND_RT_VISIBLE_DEVICES", "1");
   ASSERT_EQ(aclInit(nullptr), ACL_SUCCESS);
   uint32_t count = 0;
   ASSERT_EQ(aclrtGetDeviceCount(&count), ACL_SUCCESS);
