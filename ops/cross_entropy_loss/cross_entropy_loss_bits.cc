@@ -121,6 +121,16 @@ void add(Bits& bits, const Case& c, Way way = {}) {
         }
       }
   }
+  // Rows of several parts; and of parts of more than the least length, which a GPU keeps in several blocks or not at all.
+  for (DataType t : kFloats)
+    for (bool smooth : {false, true}) {
+      const double smoothing = smooth ? 0.1 : 0;
+      for (const Way& way : all_ways())
+        add(bits, "aclnnCrossEntropyLoss", forward, {7, 5000, t, "none", smoothing, smooth}, way);
+      add(bits, "aclnnCrossEntropyLoss", forward, {2, 270001, t, "mean", smoothing, smooth}, {});
+      add(bits, "aclnnCrossEntropyLoss", forward, {2, 600000, t, "sum", smoothing, smooth}, {});
+      add(bits, "aclnnCrossEntropyLoss", forward, {40, 9008, t, "mean", smoothing, smooth, 0.01}, {});
+    }
   // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});

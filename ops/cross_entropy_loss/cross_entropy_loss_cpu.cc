@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The cross entropy on the CPU.
 //
-// Each row is read three times: for its largest score, for the sum of exponentials, and to be written.  Exponentials
-// and differences are float, sums and a row's own numbers double.  The largest score's own exponential, 1, stays out of
-// the sum, and the logarithm is that of 1 plus the rest: so the logarithm of a probability that is almost 1 is as
-// precise as any other.
+// Each row is read twice: part by part for the sums of exponentials (cross_entropy_loss_parts_cpu-inl.h), and to be
+// written.  Exponentials and differences are float, sums and a row's own numbers double.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -18,33 +15,13 @@
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
-#include "ops/cross_entropy_loss/cross_entropy_loss_scores_cpu-inl.h"
+#include "ops/cross_entropy_loss/cross_entropy_loss_parts_cpu-inl.h"
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
-
-// What is known of a row before it is written.
-struct Scores {
-  float most = -std::numeric_limits<float>::infinity();
-  int64_t times = 0;    // the largest score is there
-  double below = 0;     // sum of the other scores' exponentials
-  double distance = 0;  // sum of weight * (score - most), with smoothing
-
-  // Inf - Inf: a row without a finite largest score is NaN.
-  bool is_number() const { return std::isfinite(most); }
-  // What the largest score's 1 is added to.
-  double others() const {
-    return is_number() ? static_cast<double>(times - 1) + below : std::numeric_limits<double>::quiet_NaN();
-  }
-  double log_sum() const { return log_one_plus(others()); }
-  LogProb log_prob(double log_sum) const {
-    const auto high = static_cast<float>(most + log_sum);
-    return {high, static_cast<float>(log_sum - (double{high} - most))};
-  }
-};
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -64,6 +41,7 @@ template <class Element> class CrossEntropy {
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
         short_(a.labels.classes <= kShort && input_.packed(a.labels.classes) && log_prob_.packed(a.labels.classes) &&
                a.smoothing == 0),
+        parts_(a.labels.classes, sizeof(Element)),
         group_(shared_  ? 1
                : short_ ? kTile / a.labels.classes
                         : std::max(input_.group(), log_prob_.group())) {
@@ -119,9 +97,10 @@ template <class Element> class CrossEntropy {
   static constexpr int64_t kMostRows = Matrix<Element>::kMostRows;
   static constexpr bool kHalf = sizeof(Element) == 2;
 
-  // Of a tile, as precise as the results show.
-  double sum_of_tile(const Element* x, int64_t n, float most, int64_t& times) const {
-    return shows_lse_ ? sum_exponentials<kHalf>(x, n, most, times) : sum_exponentials<false>(x, n, most, times);
+  // As precise as the results show.
+  void add_tile(SumOfPart& sum, const Element* x, int64_t n) const {
+    sum.add(shows_lse_ ? sum_exponentials<kHalf>(x, n, sum.most(), sum.times())
+                       : sum_exponentials<false>(x, n, sum.most(), sum.times()));
   }
 
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
@@ -133,52 +112,58 @@ template <class Element> class CrossEntropy {
     run_inputs<float>(f, n, to, std::make_index_sequence<1>(), Input<Element>{x, -1});
   }
 
-  // Rows [row, row + height), tile by tile; height is at most kRows.  Where a row has no more than kKept tiles, those
-  // that have to be copied are copied once.
+  // Rows [row, row + height), tile by tile; height is at most kRows.  Of tiles that have to be copied the last kKept
+  // are there.
   template <int64_t kRows, class Keep> void run_group(int64_t row, int64_t height, const Keep& keep) const {
     constexpr int64_t kKept = 2;
     HWY_ALIGN Element read[kKept][kRows * kTile], written[kRows * kTile];
     HWY_ALIGN double terms[kTile];
+    int64_t kept[kKept] = {-1, -1};  // their columns
     const int64_t classes = a_.labels.classes;
-    bool is_read = false;
-    const auto for_each_tile = [&](const auto& body) {
-      for (int64_t column = 0; column < classes; column += kTile) {
-        const int64_t width = std::min(kTile, classes - column);
-        Element* const buffer = read[column / kTile % kKept];
-        body(is_read ? input_.place(row, column, width, buffer) : input_.read(row, height, column, width, buffer),
+    const auto for_each_tile = [&](int64_t begin, int64_t end, const auto& body) {
+      for (int64_t column = begin; column < end; column += kTile) {
+        const int64_t width = std::min(kTile, end - column), slot = column / kTile % kKept;
+        const bool is_there = std::exchange(kept[slot], column) == column;
+        body(is_there ? input_.place(row, column, width, read[slot])
+                      : input_.read(row, height, column, width, read[slot]),
              column, width);
       }
-      is_read = classes <= kKept * kTile;
     };
-    Scores scores[kRows];
-    for_each_tile([&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
-      for (int64_t i = 0; i < height; ++i) scores[i].most = largest(tile[i], width, scores[i].most);
-    });
-    for (int64_t i = 0; i < height; ++i) scores[i].most += 0.0f;  // of -0 and 0, whichever was found, 0
-    std::optional<SumOfTiles> below[kRows],
-        distance[kRows];  // made where needed: what a row costs by itself counts
-    for (int64_t i = 0; i < height; ++i) {
-      below[i].emplace(classes);
-      if (a_.smoothing != 0) distance[i].emplace(classes);
+    PartScores of_parts[kRows][CrossEntropyParts::kMost];
+    for (int64_t part = 0; part < parts_.count; ++part) {
+      const int64_t begin = part * parts_.columns, end = std::min(begin + parts_.columns, classes);
+      float most[kRows];
+      std::fill_n(most, height, kNothing);
+      for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
+        for (int64_t i = 0; i < height; ++i) most[i] = largest(tile[i], width, most[i]);
+      });
+      SumOfPart sums[kRows];
+      for (int64_t i = 0; i < height; ++i) sums[i] = SumOfPart(most[i]);
+      for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
+        for (int64_t i = 0; i < height; ++i) add_tile(sums[i], tile[i], width);
+      });
+      for (int64_t i = 0; i < height; ++i) of_parts[i][part] = sums[i].take();
     }
-    for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
-      for (int64_t i = 0; i < height; ++i) {
-        if (!scores[i].is_number()) continue;
-        below[i]->add(sum_of_tile(tile[i], width, scores[i].most, scores[i].times));
-        if (a_.smoothing == 0) continue;
-        distances(tile[i], column, width, scores[i].most, terms);
-        distance[i]->add(sum_padded_tile(terms, width));
-      }
-    });
+    Scores scores[kRows];
+    for (int64_t i = 0; i < height; ++i) scores[i] = scores_of_row(of_parts[i], parts_.count);
+    if (a_.smoothing != 0) {
+      std::optional<SumOfTiles> distance[kRows];  // made where needed: what a row costs by itself counts
+      for (int64_t i = 0; i < height; ++i) distance[i].emplace(classes);
+      for_each_tile(0, classes, [&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
+        for (int64_t i = 0; i < height; ++i) {
+          distances(tile[i], column, width, scores[i].most, terms);
+          distance[i]->add(sum_padded_tile(terms, width));
+        }
+      });
+      for (int64_t i = 0; i < height; ++i) scores[i].distance = distance[i]->take();
+    }
     LogProb f[kRows];
     for (int64_t i = 0; i < height; ++i) {
-      scores[i].below = below[i]->take();
-      if (a_.smoothing != 0) scores[i].distance = distance[i]->take();
       const double log_sum = scores[i].log_sum();
       f[i] = scores[i].log_prob(log_sum);
       keep(row + i, finish(row + i, scores[i], log_sum));
     }
-    for_each_tile([&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
+    for_each_tile(0, classes, [&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
       const MatrixTile<Element> to = log_prob_.place(row, column, width, written);
       for (int64_t i = 0; i < height; ++i) write(tile[i], width, f[i], to[i]);
       log_prob_.write(row, height, column, width, to);
@@ -233,33 +218,24 @@ template <class Element> class CrossEntropy {
         body(input_.read(row, 1, column, width, read)[0], column, width);
       }
     };
-    Scores scores;
-    const int64_t per_part = chunks_per_group(classes) * kChunk;
-    float most[kSumGroups];
-    parallel_for(classes, per_part, [&](int64_t begin, int64_t end) {
-      float& part = most[begin / per_part] = scores.most;
-      tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { part = largest(x, width, part); });
+    PartScores of_parts[CrossEntropyParts::kMost];
+    parallel_for(parts_.count, std::max<int64_t>(kChunk / parts_.columns, 1), [&](int64_t first, int64_t last) {
+      for (int64_t part = first; part < last; ++part) {
+        const int64_t begin = part * parts_.columns, end = std::min(begin + parts_.columns, classes);
+        float most = kNothing;
+        tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { most = largest(x, width, most); });
+        SumOfPart sum(most);
+        tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { add_tile(sum, x, width); });
+        of_parts[part] = sum.take();
+      }
     });
-    for (int64_t part = 0; part * per_part < classes; ++part) scores.most = std::max(scores.most, most[part]);
-    scores.most += 0.0f;
-    if (scores.is_number()) {
-      std::atomic<int64_t> times{0};
-      scores.below = sum_tiles(classes, [&](int64_t begin, int64_t n) {
-        double sum = 0;
-        int64_t equal = 0;
-        tiles_of(begin, begin + n,
-                 [&](const Element* x, int64_t, int64_t width) { sum = sum_of_tile(x, width, scores.most, equal); });
-        if (equal != 0) times += equal;  // of few tiles: the threads would pass its line to and fro
-        return sum;
-      });
-      scores.times = times;
-      if (a_.smoothing != 0)
-        scores.distance = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
-          tiles_of(begin, begin + n, [&](const Element* x, int64_t column, int64_t width) {
-            distances(x, column, width, scores.most, terms);
-          });
+    Scores scores = scores_of_row(of_parts, parts_.count);
+    if (a_.smoothing != 0)
+      scores.distance = sum_terms(classes, [&](int64_t begin, int64_t n, double* terms) {
+        tiles_of(begin, begin + n, [&](const Element* x, int64_t column, int64_t width) {
+          distances(x, column, width, scores.most, terms);
         });
-    }
+      });
     const double log_sum = scores.log_sum();
     const LogProb f = scores.log_prob(log_sum);
     const RowLoss loss = finish(row, scores, log_sum);
@@ -309,8 +285,9 @@ template <class Element> class CrossEntropy {
   const bool shows_lse_;  // and of halves, for which exponentials have to be more precise then
   const bool shared_;     // few long rows, each shared among the threads, in place of rows for each thread
   const bool short_;      // rows of few classes
-  const int64_t group_;   // rows that are taken together
-  double weights_ = 0;    // of all classes, with smoothing
+  const CrossEntropyParts parts_;
+  const int64_t group_;  // rows that are taken together
+  double weights_ = 0;   // of all classes, with smoothing
 };
 
 void CrossEntropyLossCpu(const CrossEntropyLossArgs& a, void* const* data) {

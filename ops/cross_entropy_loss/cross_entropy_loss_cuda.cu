@@ -3,9 +3,11 @@
 //
 // The rows' losses are added in the order of CrossEntropyRowCut.  Rows of up to a tile: a warp has the rows of one
 // block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once. Those of few classes without
-// a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones: cross_entropy_loss_long_rows_cuda.cuh.
+// a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones: cross_entropy_loss_part_rows_cuda.cuh, and then
+// cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_part_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_staged_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -158,22 +160,20 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
     return start(on, kernel, ceil_divide(blocks, kWarps), kShortThreads, 0, l);
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);
+  const bool smooth = a.smoothing != 0;
+  constexpr int64_t kOther = 9 << 10;  // bytes of shared memory that have names, and what CUDA keeps
+  if (CrossEntropyParts(classes, sizeof(Element)).count == 1 &&
+      PartRows<Element>::bytes(classes) + kOther <= on.shared_memory)
+    return run_part_rows<Element, shows_lse>(l, on);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.
-  const int64_t tiles = ceil_divide(classes, kTile),
-                at_once = ceil_divide(tiles, 4) * 4;  // what follows begins at a sector
-  const int64_t sums = (a.smoothing != 0 ? 2 : 1) * int64_t{sizeof(double)};
-  constexpr int64_t kOther = 2 << 10;  // bytes of shared memory that have names, and what CUDA keeps
-  const auto bytes_in_team = [&](int team) {
-    return ceil_divide(tiles, team) * (kTile + kSkew) * static_cast<int64_t>(sizeof(Element)) + at_once * sums;
-  };
+  const auto in_team = [&](int team) { return LongRows(classes, sizeof(Element), smooth, team); };
   int team = 1;
-  while (team < std::min(on.largest_cluster, kLargestTeam) && bytes_in_team(team) > kBlockMemory) team *= 2;
-  const int64_t bytes = bytes_in_team(team);
+  while (team < std::min(on.largest_cluster, kLargestTeam) && in_team(team).bytes(sizeof(Element)) > kBlockMemory)
+    team *= 2;
+  const int64_t bytes = in_team(team).bytes(sizeof(Element));
   if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(
-        on, a.smoothing != 0 ? long_rows<Element, shows_lse, true> : long_rows<Element, shows_lse, false>,
-        blocks * team, team, kLongThreads, static_cast<size_t>(bytes), l, static_cast<int>(ceil_divide(tiles, team)),
-        static_cast<int>(at_once));
+    return start_in_clusters(on, smooth ? long_rows<Element, shows_lse, true> : long_rows<Element, shows_lse, false>,
+                             blocks * team, team, kLongThreads, static_cast<size_t>(bytes), l, in_team(team));
   return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }
 

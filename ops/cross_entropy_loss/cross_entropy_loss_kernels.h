@@ -38,6 +38,20 @@ struct CrossEntropyRowCut {
   DESCEND_HOST_DEVICE int64_t part_of(int64_t row) const { return row >> part_bits; }
 };
 
+// How the sum of exponentials of a row's scores is cut.  A part's are those of differences to the largest score of the
+// part itself, so that whoever has a part need not wait for the others': few numbers of each are left for the end.
+// Tiles of a part, and then parts, are added in columns (src/loops/sums.h).
+struct CrossEntropyParts {
+  static constexpr int64_t kMost = 64;        // of a row
+  static constexpr int64_t kLeast = 8 << 10;  // bytes of scores: of any row up to that there is one part
+  int64_t columns, count;                     // of a part, but the last one, whole tiles; parts
+  DESCEND_HOST_DEVICE CrossEntropyParts(int64_t classes, size_t element_size)
+      : columns(kLeast / static_cast<int64_t>(element_size)) {
+    while (columns * kMost < classes) columns *= 2;
+    count = (classes - 1) / columns + 1;
+  }
+};
+
 struct CrossEntropyLossArgs {
   CrossEntropyLabels labels;
   DataType dtype;  // of every operand but the labels'

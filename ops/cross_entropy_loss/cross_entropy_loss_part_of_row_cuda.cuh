@@ -1,21 +1,68 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of rows longer than a tile do alike on GPUs: reading and writing a block's part of a row, and adding
-// the rows' losses.
+// What the kernels of rows longer than a tile do alike on GPUs: a warp reads, adds up and writes a part of a row
+// (CrossEntropyParts), and one thread adds the rows' losses.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
 namespace descend::cuda {
 
-inline constexpr int kLongThreads = 256;
+inline constexpr int kLongWarps = 8, kLongThreads = kLongWarps * 32;
 static_assert(kLongThreads >= kLeastThreads);
 
 // Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
-inline constexpr int kSkew = 16;
+inline constexpr int kSkew = 16, kWideTile = static_cast<int>(kTile) + kSkew;
 template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) {
   return c + c / static_cast<Index>(kTile) * kSkew;
 }
 
-// A row's scores from the first tile of this block on: in shared memory or where they are.
+__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % 32; }
+__device__ __forceinline__ float largest_of_lanes(float most) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) most = std::fmax(most, __shfl_xor_sync(~0u, most, step));
+  return most;
+}
+
+// What is known of a part, as cross_entropy_loss_parts_cpu-inl.h has it, but that a part of nothing but -Inf has
+// kLeastMost, 0 times: differences to -Inf would be NaN.
+struct PartScores {
+  struct alignas(8) Most {
+    float score;
+    int times;
+  };
+  Most most;
+  double below;
+};
+inline constexpr float kLeastMost = std::numeric_limits<float>::lowest();
+
+// The row's, of its parts', by a warp.
+__device__ __forceinline__ Scores scores_of_row(const PartScores* parts, int count) {
+  constexpr int kOfLane = static_cast<int>(CrossEntropyParts::kMost) / 32, kColumns = TileGroup<1>::kSize;
+  static_assert(32 == 2 * kColumns);
+  PartScores part[kOfLane];
+  Scores row;
+#pragma unroll
+  for (int i = 0; i < kOfLane; ++i) {
+    const int k = lane_of_warp() + i * 32;
+    part[i] = k < count ? parts[k] : PartScores{{kLeastMost, 0}, 0};
+    row.most = std::fmax(row.most, part[i].most.score);
+  }
+  row.most = largest_of_lanes(row.most);
+  double column[1] = {};
+#pragma unroll
+  for (int i = 0; i < kOfLane; ++i) {
+    const bool has_most = part[i].most.score == row.most;
+    const double factor = exp(Lane<double>{}, double{part[i].most.score} - double{row.most});
+    if (has_most) row.times += part[i].most.times;
+    const double term = has_most ? part[i].below : factor * (part[i].most.times + part[i].below);
+    column[0] += term;
+    column[0] += __shfl_down_sync(~0u, term, kColumns);
+  }
+  row.times = add_lanes(row.times);
+  row.below = __shfl_sync(~0u, add_columns<1>(column, ~0u), 0);
+  return row;
+}
+
+// A part of a row, by a warp: in shared memory or where it is.
 template <class Element, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
   static constexpr int kPiece = Vector<Element>::kCount;
@@ -23,41 +70,97 @@ template <class Element, bool cached> struct PartOfRow {
   int64_t stride;
   Element* cache;
   Index columns;
+  bool in_vectors;
+  Index summed =
+      columns;  // as many, or more where there is -Inf behind the last: lines that are full are added quicker
 
   // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
-  __device__ __forceinline__ void begin(bool in_vectors) const {
+  __device__ __forceinline__ void begin() const {
     if (!cached || !in_vectors) return;
 #pragma unroll 4
-    for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
+    for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece)
       begin_copy(reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)),
                  reinterpret_cast<const Vector<Element>*>(from + c));
   }
-  // After begin().  Reads all, into the cache if there is one, and returns the largest of this thread's.
-  __device__ __forceinline__ float read(bool in_vectors) const {
-    float most = -std::numeric_limits<float>::infinity();
+  // After begin().  Reads all, into the cache if there is one, and returns the largest of them.
+  __device__ __forceinline__ float read() const {
+    float most = kLeastMost;
     if (in_vectors) {
       Vector<Element> at_place;
-      for (Element& each : at_place.at) each = narrow<Element>(most);
+      for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
       if (cached) wait_for_copies();
 #pragma unroll 4
-      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece)
+      for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece)
         keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c).at);
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
-      for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads) {
+      for (Index c = lane_of_warp(); c < columns; c += 32) {
         const Element one = from[c * stride];
         if (cached) cache[place_in_cache(c)] = one;
         most = std::fmax(most, widen<float>(one));
       }
     }
-    return most;
+    __syncwarp();  // what a lane has copied is there for all
+    return largest_of_lanes(most) + 0.0f;
   }
-  __device__ __forceinline__ void write(const LogProb& log_prob, Element* to, int64_t to_stride,
-                                        bool in_vectors) const {
+  // How many scores of tile number `tile` are added; none behind the last.
+  __device__ __forceinline__ int width(Index tile) const {
+    const Index left = summed - tile * static_cast<Index>(kTile);
+    return static_cast<int>(left <= 0 ? 0 : left < kTile ? left : static_cast<Index>(kTile));
+  }
+  __device__ __forceinline__ TileScores<Element, cached> tile(Index number) const {
+    if constexpr (cached) return {cache + number * kWideTile, 1};
+    return {from + number * kTile * stride, stride};
+  }
+  // The sum of of_tile(number, width, group) over the tiles, in columns, in lane 0: a group of threads has a tile, and
+  // of_tile's result is in its first.  `few`: the warp has a group for each tile.
+  template <int V, bool few, class OfTile> __device__ __forceinline__ double sum_tiles(const OfTile& of_tile) const {
+    constexpr int kGroups = 32 / TileGroup<V>::kSize;
+    constexpr int kSums = few ? 1 : static_cast<int>(kSumColumns<double>) / kGroups;
+    const TileGroup<V> group;
+    double sums[kSums] = {};  // of every kSums-th tile of this group; the next one's is the first
+    const auto keep = [&](double next) {
+#pragma unroll
+      for (int k = 1; k < kSums; ++k) sums[k - 1] = sums[k];
+      sums[kSums - 1] = next;
+    };
+    int rounds = 0;
+#pragma unroll 1
+    for (Index number = lane_of_warp() / TileGroup<V>::kSize; few ? rounds == 0 : rounds * kGroups * kTile < columns;
+         ++rounds) {
+      const int n = width(number);
+      keep(n > 0 ? sums[0] + of_tile(number, n, group) : sums[0]);
+      number += kGroups;
+    }
+    __syncwarp();
+    if (rounds == 1) {
+      sums[0] = sums[kSums - 1];
+    } else {
+#pragma unroll 1
+      for (; rounds % kSums != 0; ++rounds) keep(sums[0]);
+#pragma unroll
+      for (int apart = kSums / 2; apart > 0; apart /= 2)
+#pragma unroll
+        for (int k = 0; k < apart; ++k) sums[k] += sums[k + apart];
+    }
+#pragma unroll
+    for (int apart = kGroups / 2; apart > 0; apart /= 2)
+      sums[0] += __shfl_down_sync(~0u, sums[0], static_cast<unsigned>(apart * TileGroup<V>::kSize));
+    return sums[0];
+  }
+  // After read(), which found `most`; the sum is lane 0's.
+  template <bool shows_lse, int V, bool few = false> __device__ __forceinline__ PartScores sum(float most) const {
+    int times = 0;
+    const double below = sum_tiles<V, few>([&](Index number, int n, const TileGroup<V>& group) {
+      return sum_exponentials<shows_lse>(n, group, tile(number), most, times);
+    });
+    return {{most, add_lanes(times)}, below};
+  }
+  __device__ __forceinline__ void write(const LogProb& log_prob, Element* to, int64_t to_stride) const {
     if (in_vectors) {
 #pragma unroll 2
-      for (Index c = static_cast<int>(threadIdx.x) * kPiece; c < columns; c += kLongThreads * kPiece) {
+      for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece) {
         Vector<Element> piece = load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c);
         float result[kPiece];
 #pragma unroll
@@ -66,7 +169,7 @@ template <class Element, bool cached> struct PartOfRow {
         store_at_once(to + c, piece);
       }
     } else {
-      for (Index c = static_cast<int>(threadIdx.x); c < columns; c += kLongThreads)
+      for (Index c = lane_of_warp(); c < columns; c += 32)
         to[c * to_stride] =
             narrow<Element>(log_prob(widen<float>(cached ? cache[place_in_cache(c)] : from[c * stride])));
     }
@@ -109,11 +212,5 @@ template <class Element> struct RowsSoFar {
     l.keep_sum(list, l.cut.part_of(row), x);
   }
 };
-
-__device__ __forceinline__ float largest_of_lanes(float most) {
-#pragma unroll
-  for (int step = 16; step > 0; step /= 2) most = std::fmax(most, __shfl_xor_sync(~0u, most, step));
-  return most;
-}
 
 }  // namespace descend::cuda

@@ -60,6 +60,12 @@ template <int kBatch> class LossesOfRows {
   int counted_ = 0;
 };
 
+// Rows that a warp takes at a time, of which it adds kBatch at once: a part, or several of one block up to a batch.
+template <int kBatch> __host__ __device__ int64_t unit_of_rows(const CrossEntropyRowCut& cut) {
+  if (cut.per_part >= kBatch) return cut.per_part;
+  return cut.per_block < kBatch ? cut.per_block : kBatch;
+}
+
 template <class Element> struct Loss {
   CrossEntropyLossArgs a;
   Labels labels;

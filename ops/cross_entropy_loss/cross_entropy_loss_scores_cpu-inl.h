@@ -220,17 +220,18 @@ HWY_INLINE void spread(float v, int64_t n, float* to) {
   for (int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Set(d, v), d, to + i);
 }
 
-// log(1 + x) for x that is not negative.
+// log(1 + x) for x that is not negative.  What the sum loses counts where the logarithm is small.
 inline double log_one_plus(double x) {
-  const double sum = 1 + x;
-  return scalar::log(scalar::Math<double>{}, sum) + (x - (sum - 1)) / sum;
+  const double sum = 1 + x, logarithm = scalar::log(scalar::Math<double>{}, sum);
+  return x >= 1 ? logarithm : logarithm + (x - (sum - 1)) / sum;
 }
 
 // The same of many numbers.
 struct LogOnePlus {
   template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    const V one = hn::Set(d, 1.0), sum = hn::Add(one, x);
-    return hn::Add(log(d, sum), hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum));
+    const V one = hn::Set(d, 1.0), sum = hn::Add(one, x), logarithm = log(d, sum);
+    const V careful = hn::Add(logarithm, hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum));
+    return hn::IfThenElse(hn::Ge(x, one), logarithm, careful);
   }
 };
 

@@ -15,10 +15,10 @@ struct alignas(8) LogProb {
   DESCEND_FORMULA float operator()(float x) const { return (x - high) - low; }
 };
 
-// log(1 + x) for x that is not negative.
+// log(1 + x) for x that is not negative.  What the sum loses counts where the logarithm is small.
 DESCEND_CAREFUL_FORMULA inline double log_one_plus(double x) {
-  const double sum = 1 + x;
-  return log(Lane<double>{}, sum) + (x - (sum - 1)) / sum;
+  const double sum = 1 + x, logarithm = log(Lane<double>{}, sum);
+  return x >= 1 ? logarithm : logarithm + (x - (sum - 1)) / sum;
 }
 
 // What is known of a row before it is written.
@@ -28,7 +28,9 @@ struct Scores {
   double below = 0;     // sum of the other scores' exponentials
   double distance = 0;  // sum of weight * (score - most), with smoothing
 
-  DESCEND_FORMULA bool is_number() const { return std::fabs(most) < std::numeric_limits<float>::infinity(); }
+  DESCEND_FORMULA bool is_number() const {
+    return std::fabs(most) < std::numeric_limits<float>::infinity() && times > 0;
+  }
   DESCEND_FORMULA double log_sum() const {
     return log_one_plus(is_number() ? static_cast<double>(times - 1) + below
                                     : std::numeric_limits<double>::quiet_NaN());
@@ -85,7 +87,11 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
 #pragma unroll
   for (int r = 0; r < rows; ++r)
 #pragma unroll
-    for (int j = 0; j < V; ++j) result[r][j] = exp_below<Element, shows_lse>(widen<float>(x[r].at[j]), most, equal);
+    for (int j = 0; j < V; ++j) {
+      const float difference = widen<float>(x[r].at[j]) - most;
+      equal += difference == 0;
+      if (difference == 0 || difference < kLeast) result[r][j] = 0;
+    }
 }
 
 // Scores of a tile, `stride` apart.  Where they are `together` V of them are read at once.

@@ -29,11 +29,6 @@ template <class Element> struct StagedRows {
            l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0 &&
            (std::is_same_v<Element, float> || !l.a.shows_lse());
   }
-  // Rows that a warp takes at a time: a part, or several of one block up to a batch.
-  static __host__ __device__ int64_t unit(const CrossEntropyRowCut& cut) {
-    if (cut.per_part >= kRows) return cut.per_part;
-    return cut.per_block < kRows ? cut.per_block : kRows;
-  }
 };
 
 // kClasses: 0 where the number is not known before the run.
@@ -44,7 +39,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   using Piece = Vector<Element>;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   // A warp begins with the unit of its own number, and asks for another number whenever it begins with one.
-  const int64_t unit = S::unit(l.cut), warps = int64_t{gridDim.x} * S::kWarps, number = blockIdx.x * S::kWarps + warp;
+  const int64_t unit = unit_of_rows<S::kRows>(l.cut), warps = int64_t{gridDim.x} * S::kWarps,
+                number = blockIdx.x * S::kWarps + warp;
   const auto take = [&] { return lane == 0 ? atomicAdd(&l.scratch->tickets[kUnitsTaken], 1u) : 0; };
   const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
   const int lines = classes / S::kColumns;  // of a row
@@ -179,7 +175,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
 
 template <class Element> Status run_staged(const Loss<Element>& l, const CudaLaunch& on) {
   using S = StagedRows<Element>;
-  const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, S::unit(l.cut));
+  const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, unit_of_rows<S::kRows>(l.cut));
   return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
                blocks_for(on, units, S::kWarps, 2), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
                Divisor(classes / S::kInPiece));

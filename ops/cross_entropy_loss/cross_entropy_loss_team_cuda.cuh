@@ -63,9 +63,11 @@ class Team {
       asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address(&box)), "r"(bytes)
                    : "memory");
   }
-  // Until they are there, by all threads of the block; `time` counts from 0.
-  __device__ __forceinline__ void wait(Box& box, unsigned time) const {
+  // Until they are there, by all threads of the block, of which warps that are not `concerned` need not wait, and must
+  // not: a box says whether the last time is over, and nothing keeps the others from going on.  `time` counts from 0.
+  __device__ __forceinline__ void wait(Box& box, unsigned time, bool concerned) const {
     if (size_ == 1) return __syncthreads();
+    if (!concerned) return;
     unsigned there;
     do {
       asm volatile(
@@ -97,7 +99,7 @@ class Team {
   __device__ void meet() const { __syncthreads(); }
   template <class T> __device__ __forceinline__ void send(int, T& place, const T& x, Box&) const { place = x; }
   __device__ void expect(Box&, int) const {}
-  __device__ __forceinline__ void wait(Box&, unsigned) const { __syncthreads(); }
+  __device__ __forceinline__ void wait(Box&, unsigned, bool) const { __syncthreads(); }
 };
 #endif
 
