@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the cross entropy on the CPU: one pass over logProb and out.
-//
-// A row's coefficients are double.  Rounded to float once, they leave an element within 2 ulp; exp's power of two is
-// applied last, so that only the result itself can be too large or too small.  The element of the label, where almost
-// equal numbers may be subtracted, is computed in double, and so are rows whose coefficients float does not hold.
-// Without smoothing and z-loss halves have few enough bits for a label's element in float: scale * 2^k (1 + p) - scale
-// is scale * p where the probability is almost 1, and k 0.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_grad_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -20,132 +14,67 @@
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/in_double_cpu-inl.h"
 #include "src/loops/math-inl.h"
-#include "src/loops/math_scalar.h"
 #include "src/loops/parallel.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-// exp(x) * scale; scale is neither very large nor very small.
-template <class D, class V> V scaled_exp(D d, V x, V scale) {
-  V k, low;
-  const V m = exp_parts(d, x, hn::Zero(d), k, low);
-  return scale_by_power_of_two(d, hn::Mul(m, scale), k);
-}
-// The same in a third of the operations, but where exp is far from 1.  With `less`, exp(x) * scale - scale.
-template <class Element, bool less = false, class D, class V>
-HWY_INLINE V quick_scaled_exp(D d, hn::Mask<D>& rare, V x, V scale) {
-  const V limit = hn::Set(d, 58.0f);
-  rare = hn::Not(hn::Le(hn::Abs(x), limit));
-  V shifted;
-  const V p = quick_exp_parts<sizeof(Element) == 2>(d, x, shifted);
-  // scale * 2^k, in the exponent's bits: an ordinary scale, and the product, are normal numbers.
-  const hn::RebindToUnsigned<D> bits;
-  const V power = hn::BitCast(d, hn::Add(hn::BitCast(bits, scale), hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
-  return mul_add(d, power, p, less ? hn::Sub(power, scale) : power);
-}
+#define DESCEND_FORMULA HWY_INLINE
+#define DESCEND_CAREFUL_FORMULA
+#include "ops/cross_entropy_loss/cross_entropy_loss_grad_formulas.inc"
+#undef DESCEND_FORMULA
+#undef DESCEND_CAREFUL_FORMULA
 
-// An element off the label, of what exp(logProb) is multiplied with.  Element: what shows of the exponential, which is
-// more than the result's dtype where something is subtracted from it.
+// exp(x) * scale, each element with a scale of its own, less scale at labels.
+template <class Element, bool at_label> struct ScaledExp {
+  static constexpr bool kHasQuick = true;
+
+  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, V scale) const {
+    if constexpr (at_label) return quick_scaled_exp<sizeof(Element) == 2>(d, rare, x, scale, scale);
+    return quick_scaled_exp<sizeof(Element) == 2>(d, rare, x, scale);
+  }
+  template <class D, class V> V operator()(D d, V x, V scale) const {
+    auto rare = hn::FirstN(d, 0);
+    const V usual = quick(d, rare, x, scale);
+    if (HWY_LIKELY(hn::AllFalse(d, rare))) return usual;
+    const V careful = scaled_exp(d, x, scale);
+    return hn::IfThenElse(rare, at_label ? hn::Sub(careful, scale) : careful, usual);
+  }
+};
+// An element off the label of one row, of what exp(logProb) is multiplied with.  Element: what shows of the
+// exponential, which is more than the result's dtype where something is subtracted from it.
 template <class Element, class F> struct OffLabel {
   F f;
   static constexpr bool kHasQuick = true;
 
   template <class D, class V, class... W> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, W... weight) const {
-    return f(d, quick_scaled_exp<Element>(d, rare, x, hn::Set(d, f.scale)), weight...);
+    return f(d, ScaledExp<Element, false>{}.quick(d, rare, x, hn::Set(d, f.scale)), weight...);
   }
   template <class D, class V, class... W> V operator()(D d, V x, W... weight) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp<Element>(d, rare, x, hn::Set(d, f.scale));
-    return f(d, hn::IfThenElse(rare, scaled_exp(d, x, hn::Set(d, f.scale)), usual), weight...);
+    return f(d, ScaledExp<Element, false>{}(d, x, hn::Set(d, f.scale)), weight...);
   }
 };
-// Without smoothing; with it, of classes that weigh the same; with it and weights.
-struct Plain {
+struct Plain {  // without smoothing
   float scale;
   template <class D, class V> HWY_INLINE V operator()(D, V probability) const { return probability; }
 };
-struct Smooth {
-  float scale, smooth;
-  template <class D, class V> HWY_INLINE V operator()(D d, V probability) const {
-    return hn::Sub(probability, hn::Set(d, smooth));
-  }
-  template <class D, class V> HWY_INLINE V operator()(D d, V probability, V weight) const {
-    return negative_mul_add(d, hn::Set(d, smooth), weight, probability);
-  }
-};
-// Without smoothing, each element with a factor of its own.
-template <class Element> struct OffLabels {
-  static constexpr bool kHasQuick = true;
 
-  template <class D, class V> HWY_INLINE V quick(D d, hn::Mask<D>& rare, V x, V scale) const {
-    return quick_scaled_exp<Element>(d, rare, x, scale);
-  }
-  template <class D, class V> V operator()(D d, V x, V scale) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp<Element>(d, rare, x, scale);
-    return hn::IfThenElse(rare, scaled_exp(d, x, scale), usual);
-  }
-};
-// The same in double.
-struct ExactPlain {
-  double scale;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const { return hn::Mul(exp(d, x), hn::Set(d, scale)); }
-};
-struct ExactSmooth {
-  double scale, smooth;
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
-    return hn::Sub(hn::Mul(exp(d, x), hn::Set(d, scale)), hn::Set(d, smooth));
-  }
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V weight) const {
-    return hn::Sub(hn::Mul(exp(d, x), hn::Set(d, scale)), hn::Mul(hn::Set(d, smooth), weight));
-  }
-};
-
-// Labels' elements where has_labels_in_float().
-template <class Element> struct LabelInFloat {
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V scale) const {
-    auto rare = hn::FirstN(d, 0);
-    const V usual = quick_scaled_exp<Element, true>(d, rare, x, scale);
-    if (HWY_LIKELY(hn::AllFalse(d, rare))) return usual;
-    return hn::IfThenElse(rare, hn::Sub(scaled_exp(d, x, scale), scale), usual);
-  }
-};
 // What an element of a row is made of: exp(logProb) * (label + rest), less smooth * weight, less label at the label.
 struct Row {
   int64_t label;
   double at_label, rest, smooth;
 
   double scale() const { return at_label + rest; }
-
-  // a * exp(x) - a as a * expm1(x), which loses nothing where the probability is almost 1.
   double label_element(double x, double weight) const {
-    const scalar::Math<double> math;
-    const double probability = scalar::exp(math, x);
-    const double of_label = std::isinf(probability) || std::isinf(at_label)
-                                ? probability * scale() - at_label
-                                : at_label * scalar::expm1(math, x) + probability * rest;
-    return smooth == 0 ? of_label : of_label - smooth * weight;
+    const hn::CappedTag<double, 1> d;
+    const auto v = hn::Set(d, x), of_label = hn::Set(d, at_label);
+    const double element =
+        hn::GetLane(rest == 0 && std::isfinite(at_label) ? LabelElement{}(d, v, of_label)
+                                                         : LabelElement{}(d, v, of_label, hn::Set(d, rest)));
+    return smooth == 0 ? element : element - smooth * weight;
   }
 };
-
-// Row::label_element without smoothing of many rows, whose at_label is a number; without and with `rest`.
-struct LabelElement {
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V at_label) const {
-    return hn::Add(hn::Mul(at_label, expm1(d, x)), hn::Zero(d));  // -0 becomes 0
-  }
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V at_label, V rest) const {
-    const V probability = exp(d, x);
-    const V usual = hn::Add(hn::Mul(at_label, expm1(d, x)), hn::Mul(probability, rest));
-    const V infinite = hn::Sub(hn::Mul(probability, hn::Add(at_label, rest)), at_label);
-    return hn::IfThenElse(hn::Eq(probability, hn::Inf(d)), infinite, usual);
-  }
-};
-
-// Whether the number, rounded to float, keeps its precision in any product with a result of exp_parts, and with powers
-// of two up to exp(58).
-inline bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
 
 class CrossEntropyGradient {
  public:
@@ -206,7 +135,7 @@ class CrossEntropyGradient {
     HWY_ALIGN float x[kTile], scale[kTile], result[kTile];
     HWY_ALIGN double label_x[kTile], at_label[kTile], rest[kTile], label_result[kTile];
     int64_t place[kTile];  // of the labels; of a row that does not count any
-    const bool in_float = has_labels_in_float<Element>();
+    const bool in_float = has_label_in_float<Element>(a_);
     bool ordinary = true;
     for (int64_t i = 0; i < height; ++i) {
       const int64_t label = labels_[row + i];
@@ -221,7 +150,7 @@ class CrossEntropyGradient {
     }
     if (ordinary) {
       load_run<float, Element>(from, n, x);
-      run_inputs<float>(OffLabels<Element>{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
+      run_inputs<float>(ScaledExp<Element, false>{}, n, result, std::make_index_sequence<2>(), Input<float>{x, -1},
                         Input<float>{scale, -1});
       const Input<double> label_inputs[] = {{label_x, -1}, {at_label, -1}, {rest, -1}};
       if (in_float)
@@ -246,17 +175,14 @@ class CrossEntropyGradient {
     }
   }
 
-  template <class Element> bool has_labels_in_float() const {
-    return sizeof(Element) == 2 && a_.smoothing == 0 && a_.zloss_scale == 0;
-  }
   // Puts the labels' elements of so many rows where something else was computed.
   template <class Element>
   static void put_labels_in_float(int64_t rows, const int64_t* place, const float* x, const float* scale,
                                   float* result) {
     HWY_ALIGN float label_x[kTile], label_scale[kTile], elements[kTile];
     for (int64_t i = 0; i < rows; ++i) label_x[i] = x[place[i]], label_scale[i] = scale[place[i]];
-    run_inputs<float>(LabelInFloat<Element>{}, rows, elements, std::make_index_sequence<2>(), Input<float>{label_x, -1},
-                      Input<float>{label_scale, -1});
+    run_inputs<float>(ScaledExp<Element, true>{}, rows, elements, std::make_index_sequence<2>(),
+                      Input<float>{label_x, -1}, Input<float>{label_scale, -1});
     for (int64_t i = 0; i < rows; ++i) result[place[i]] = elements[i];
   }
 
@@ -296,12 +222,10 @@ class CrossEntropyGradient {
       ordinary ? run_weighted(OffLabel<float, Smooth>{{scale_f, smooth_f}}, from, to, first, n)
                : run_weighted(InDouble<ExactSmooth>{{scale, row.smooth}}, from, to, first, n);
     if (!has_label) return;
-    if (ordinary && has_labels_in_float<Element>()) {
-      const auto x_f = static_cast<float>(x);
-      float element;
-      run_inputs<float>(LabelInFloat<Element>{}, 1, &element, std::make_index_sequence<2>(), Input<float>{&x_f, -1},
-                        Input<float>{&scale_f, -1});
-      to[at] = narrow<Element>(element);
+    if (ordinary && has_label_in_float<Element>(a_)) {
+      const hn::CappedTag<float, 1> d;
+      const auto element = ScaledExp<Element, true>{}(d, hn::Set(d, static_cast<float>(x)), hn::Set(d, scale_f));
+      to[at] = narrow<Element>(hn::GetLane(element));
     } else {
       to[at] = narrow<Element>(row.label_element(x, labels_.weight_of(row.label)));
     }

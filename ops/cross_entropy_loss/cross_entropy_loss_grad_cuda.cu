@@ -72,11 +72,12 @@ __global__ void __launch_bounds__(kThreads, 4)
       if (kind == kOrdinary) {
         scaled_exps<std::conditional_t<smoothing, float, Element>>(x, scale, result);
         if constexpr (smoothing) {
-          const float smooth = row_of[row[u]].smooth_f;
+          const Smooth less{scale, row_of[row[u]].smooth_f};
+          const Lane<float> d;
 #pragma unroll
           for (int i = 0; i < V; ++i)
-            result[i] = g.labels.weight ? std::fma(-smooth, g.labels.weight_of(first + column[u] + i), result[i])
-                                        : result[i] - smooth;
+            result[i] =
+                g.labels.weight ? less(d, result[i], g.labels.weight_of(first + column[u] + i)) : less(d, result[i]);
         }
       } else if (kind == kCareful) {
         one_by_one(x, result,

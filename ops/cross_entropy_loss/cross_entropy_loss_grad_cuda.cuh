@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the kernels of the cross entropy's gradient share: a row's coefficients and the formulas of its elements, those
-// of cross_entropy_loss_grad_cpu.cc, which says why they are as they are.
+// What the kernels of the cross entropy's gradient share: a row's coefficients, and its elements by a thread.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_cuda.cuh"
 
@@ -10,23 +9,7 @@ namespace {
 constexpr int kMostRows = kThreads;  // of a block
 template <class Element> constexpr bool kHalves = sizeof(Element) == 2;
 
-DESCEND_CAREFUL_FORMULA float scaled_exp(float x, float scale) {
-  const Lane<float> d;
-  float k, low;
-  const float m = exp_parts(d, x, 0.0f, k, low);
-  return scale_by_power_of_two(d, m * scale, k);
-}
-// exp(x) * scale - less, where less is 0 or scale.
-template <class Element> DESCEND_FORMULA float quick_scaled_exp(float x, float scale, float less, bool& rare) {
-  const Lane<float> d;
-  rare = !(std::fabs(x) <= 58.0f);
-  float shifted;
-  const float p = quick_exp_parts<sizeof(Element) == 2>(d, x, shifted);
-  // scale * 2^k, in the exponent's bits: the scale of an ordinary row, and the product, are normal numbers.
-  const float power = __uint_as_float(__float_as_uint(scale) + (__float_as_uint(shifted) << 23));
-  return std::fma(power, p, power - less);
-}
-DESCEND_FORMULA bool is_ordinary(double x) { return std::fabs(x) >= 0x1p-40 && std::fabs(x) <= 0x1p40; }
+#include "ops/cross_entropy_loss/cross_entropy_loss_grad_formulas.inc"
 
 // result[i] = f(i, x[i], result[i]), one after the other: f is there once, and no number needs an address.
 template <int V, class F>
@@ -48,16 +31,17 @@ __device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[
 // quick form does not do are asked for together, as in evaluate().
 template <class Element, int V>
 __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V], int label = -1) {
+  const Lane<float> d;
   bool any = false;
 #pragma unroll
   for (int i = 0; i < V; ++i) {
     bool rare;
-    result[i] = quick_scaled_exp<Element>(x[i], scale, i == label ? scale : 0.0f, rare);
+    result[i] = quick_scaled_exp<kHalves<Element>>(d, rare, x[i], scale, i == label ? scale : 0.0f);
     any |= rare;
   }
   if (any)
     one_by_one(x, result, [&](int i, float one, float quick) {
-      return std::fabs(one) <= 58.0f ? quick : scaled_exp(one, scale) - (i == label ? scale : 0.0f);
+      return std::fabs(one) <= 58.0f ? quick : scaled_exp(d, one, scale) - (i == label ? scale : 0.0f);
     });
 }
 
@@ -125,18 +109,14 @@ __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int6
   if (label < first || label >= end) return r;
   r.label = static_cast<int>(label - first);
   const Element log_probability = log_prob[row * a.log_prob.row + label * a.log_prob.column];
-  if (kHalves<Element> && r.kind == kOrdinary && a.smoothing == 0 && a.zloss_scale == 0) {
+  if (r.kind == kOrdinary && has_label_in_float<Element>(a)) {
     const float one[1] = {widen<float>(log_probability)};
     float result[1];
     scaled_exps<Element>(one, r.scale_f, result, 0);
     r.label_element = narrow<Element>(result[0]);
     return r;
   }
-  const Lane<double> d;
-  const double x = widen<double>(log_probability);
-  const double probability = exp(d, x);
-  const double of_label = std::isinf(probability) || std::isinf(at_label) ? probability * r.scale - at_label
-                                                                          : at_label * expm1(d, x) + probability * rest;
+  const double of_label = LabelElement{}(Lane<double>{}, widen<double>(log_probability), at_label, rest);
   r.label_element = narrow<Element>(r.smooth == 0 ? of_label : of_label - r.smooth * weight);
   return r;
 }
@@ -144,9 +124,11 @@ __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int6
 // An element off the label of a row whose coefficients float does not hold.
 template <class Element>
 __device__ __noinline__ float Gradient<Element>::careful(float x, const Row<Element>& row, int64_t column) const {
-  const double probability = exp(Lane<double>{}, static_cast<double>(x)) * row.scale;
-  if (a.smoothing == 0) return static_cast<float>(probability);
-  return static_cast<float>(probability - (labels.weight ? row.smooth * double{labels.weight_of(column)} : row.smooth));
+  const Lane<double> d;
+  const double wide = x;
+  if (a.smoothing == 0) return static_cast<float>(ExactPlain{row.scale}(d, wide));
+  const ExactSmooth exact{row.scale, row.smooth};
+  return static_cast<float>(labels.weight ? exact(d, wide, double{labels.weight_of(column)}) : exact(d, wide));
 }
 
 }  // namespace

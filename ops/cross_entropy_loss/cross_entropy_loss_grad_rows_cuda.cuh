@@ -21,7 +21,7 @@ template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) 
   constexpr int64_t kShortest = 4 * Vector<Element>::kCount, kLongest = 512;
   const int64_t classes = a.labels.classes;
   return classes >= kShortest && classes <= kLongest && a.log_prob.row == classes && a.out.row == classes &&
-         a.smoothing == 0 && a.zloss_scale == 0;
+         a.is_plain();
 }
 
 // What a row's elements are made of, in the registers of its lane.
@@ -43,12 +43,8 @@ __device__ __forceinline__ PlainRow plain_row(const Gradient<Element>& g, Elemen
 template <class Element> __device__ __forceinline__ Element label_element(Element log_prob, double scale) {
   const Lane<double> d;
   const double x = widen<double>(log_prob);
-  constexpr double kLargest = 709;  // exp of it is finite
-  double element = scale * expm1(d, x) + 0.0;
-  if (!(x <= kLargest && std::fabs(scale) < INFINITY)) {
-    const double probability = exp(d, x);
-    if (std::isinf(probability) || std::isinf(scale)) element = probability * scale - scale;
-  }
+  double element = LabelElement{}(d, x, scale);
+  if (std::isinf(scale)) element = LabelElement{}(d, x, scale, 0.0);
   return narrow<Element>(element);
 }
 
@@ -80,7 +76,7 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
       scaled_exps<Element>(x, scale_f, result, label_in_piece<Element>(label, column));
     else if (!nan && label >= 0)
       one_by_one(x, result, [&](int, float one, float) {
-        return static_cast<float>(exp(Lane<double>{}, static_cast<double>(one)) * scale);
+        return static_cast<float>(ExactPlain{scale}(Lane<double>{}, static_cast<double>(one)));
       });
     narrow_all(result, out.at);
     store_at_once(to + piece, out);

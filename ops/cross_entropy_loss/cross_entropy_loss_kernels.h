@@ -76,6 +76,9 @@ struct CrossEntropyLossGradArgs {
   CrossEntropyReduction reduction;
   double smoothing;
   double zloss_scale;  // 0: there is no z-loss, and the last two operands are not read
+
+  // A row's elements are exp(logProb) * scale, less scale at the label.
+  DESCEND_HOST_DEVICE bool is_plain() const { return smoothing == 0 && zloss_scale == 0; }
 };
 // Operands: target, weight or null, gradLoss, logProb, out, gradZloss or null, lse or null.
 inline constexpr Kernel<CrossEntropyLossGradArgs> kCrossEntropyLossGrad{"cross_entropy_loss_grad"};

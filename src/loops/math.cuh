@@ -28,6 +28,8 @@ template <class D> using Mask = bool;
 template <class D> using TFromD = typename D::T;
 template <class D> using RebindToUnsigned = Lane<uint32_t>;  // of float: no formula asks for more
 DESCEND_FORMULA uint32_t BitCast(Lane<uint32_t>, float x) { return __float_as_uint(x); }
+DESCEND_FORMULA float BitCast(Lane<float>, uint32_t x) { return __uint_as_float(x); }
+template <int bits> DESCEND_FORMULA uint32_t ShiftLeft(uint32_t x) { return x << bits; }
 template <class D> DESCEND_FORMULA bool RebindMask(D, bool mask) { return mask; }
 template <class D> DESCEND_FORMULA typename D::T Set(D, typename D::T x) { return x; }
 template <class D> DESCEND_FORMULA typename D::T Zero(D) { return 0; }
