@@ -14,11 +14,15 @@ namespace descend::cuda {
 namespace {
 
 constexpr int kLanes = 32;
-constexpr int kRowThreads = 64, kRowBlocks = 16;                            // of a block, and of a multiprocessor
-template <class Element> constexpr int kPieces = kHalves<Element> ? 6 : 4;  // of a lane, at most
+constexpr int kRowThreads = 64;  // of a block
+// Pieces of a lane, at most: as many as a row of FLOAT needs, a few more than one of halves.
+template <class Element> constexpr int kFewPieces = kHalves<Element> ? 6 : 4;
+template <class Element> constexpr int kManyPieces = kHalves<Element> ? 6 : 8;
+constexpr int row_blocks(int pieces) { return pieces == 8 ? 12 : 16; }  // of a multiprocessor
 
 template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) {
-  constexpr int64_t kShortest = 4 * Vector<Element>::kCount, kLongest = 512;
+  constexpr int64_t kShortest = 4 * Vector<Element>::kCount;
+  constexpr int64_t kLongest = kManyPieces<Element> * kLanes * Vector<Element>::kCount;
   const int64_t classes = a.labels.classes;
   return classes >= kShortest && classes <= kLongest && a.log_prob.row == classes && a.out.row == classes &&
          a.is_plain();
@@ -83,8 +87,8 @@ __device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, i
   }
 }
 
-template <class Element>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+template <class Element, int kPieces>
+__global__ void __launch_bounds__(kRowThreads, row_blocks(kPieces))
     write_rows(const __grid_constant__ Gradient<Element> g, Divisor per_row, int rows_of_warp) {
   using Piece = Vector<Element>;
   constexpr int V = Piece::kCount;
@@ -96,9 +100,9 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const Piece* const from = reinterpret_cast<const Piece*>(g.log_prob) + first * of_row;
   Piece* const to = reinterpret_cast<Piece*>(g.out) + first * of_row;
 
-  uint4 in[kPieces<Element>];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
+  uint4 in[kPieces];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
 #pragma unroll
-  for (int u = 0; u < kPieces<Element>; ++u)
+  for (int u = 0; u < kPieces; ++u)
     if (lane + u * kLanes < pieces) in[u] = *reinterpret_cast<const uint4*>(from + lane + u * kLanes);
   int64_t target = kNoClass;
   Element gradient{};
@@ -130,7 +134,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     if (nan) return;
   } else {
 #pragma unroll
-    for (int u = 0; u < kPieces<Element>; ++u) {
+    for (int u = 0; u < kPieces; ++u) {
       const int piece = lane + u * kLanes;
       uint32_t column = static_cast<uint32_t>(piece);
       const int row = static_cast<int>(per_row.divide(column));
@@ -154,11 +158,14 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
 
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
   const int64_t of_row = g.a.labels.classes / Vector<Element>::kCount;
-  const int64_t rows_of_warp = std::min<int64_t>(kPieces<Element> * kLanes / of_row, kLanes);
-  const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kRowThreads);
-  const Divisor per_row(of_row);
-  const int rows = static_cast<int>(rows_of_warp);
-  return start_behind_sums(g, on, write_rows<Element>, blocks, kRowThreads, per_row, rows);
+  const auto run = [&]<int kPieces> {
+    const int64_t rows_of_warp = std::min<int64_t>(kPieces * kLanes / of_row, kLanes);
+    const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kRowThreads);
+    return start_behind_sums(g, on, write_rows<Element, kPieces>, blocks, kRowThreads, Divisor(of_row),
+                             static_cast<int>(rows_of_warp));
+  };
+  return of_row <= kFewPieces<Element> * kLanes ? run.template operator()<kFewPieces<Element>>()
+                                                : run.template operator()<kManyPieces<Element>>();
 }
 
 }  // namespace
