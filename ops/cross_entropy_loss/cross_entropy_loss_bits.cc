@@ -21,12 +21,13 @@ struct Case {
   double zloss = 0;  // lseSquareScaleForZloss; the z-loss's tensors are given when it is not 0
   DataType target = DataType::kInt64;
   bool finite = true;
+  bool zeros = false;    // gradients and scores are 0 and -0
   bool cancels = false;  // what the z-loss is the square of; of a multiple of 8 classes
 
   std::string words() const {
     return cat(label(dtype, {rows, classes}), " ", reduction, smoothing != 0 ? cat(" smoothing ", smoothing) : "",
                weighted ? " weighted" : "", zloss != 0 ? " with z-loss" : "", finite ? "" : " at landmarks",
-               cancels ? " of logarithms of probabilities" : "");
+               zeros ? " of zeros" : "", cancels ? " of logarithms of probabilities" : "");
   }
   Sizes matrix() const { return {rows, classes}; }
   Sizes loss() const { return std::string(reduction) == "none" ? Sizes{rows} : Sizes{}; }
@@ -39,6 +40,7 @@ aclTensor* weight_of(BitCall& call, const Case& c, Layout layout) {
   return c.weighted ? call.in(DataType::kFloat, {c.classes}, weights, layout) : nullptr;
 }
 std::vector<double> scores(const Case& c, bool of_gradient) {
+  if (c.zeros) return {0, -0.0, -1};
   if (c.cancels) {
     std::vector<double> values{0.53674386516593564, 0.75, 0.25, 0, -0.25, -0.5, -1, -2};  // exp of them adds up to 8
     for (double& v : values) v -= std::log(static_cast<double>(c.classes));
@@ -64,13 +66,14 @@ void forward(BitCall& call, const Case& c, Way way) {
 void backward(BitCall& call, const Case& c, Way way) {
   const aclTensor* weight = weight_of(call, c, way.in);
   const aclTensor *gradZloss = nullptr, *lse = nullptr;
+  std::vector<double> gradients{0.7, -1.3, 2.5, 1e-3, 40, 0, 1e-20, 3e13};
+  if (c.zeros) gradients = {-0.0, 0};
   if (c.zloss != 0) {
     gradZloss = call.in(c.dtype, c.loss(), {0.2, 0.4}, way.in);
     lse = call.in(c.dtype, {c.rows}, {3.1, -2.2, 0.4, 5.5}, way.in);
   }
   call.run(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad,
-           call.in(c.dtype, c.loss(), {0.7, -1.3, 2.5, 1e-3, 40, 0, 1e-20, 3e13}, way.in),
-           call.in(c.dtype, c.matrix(), scores(c, true), way.in),
+           call.in(c.dtype, c.loss(), gradients, way.in), call.in(c.dtype, c.matrix(), scores(c, true), way.in),
            call.labels(c.target, {c.rows}, c.classes, kIgnored, way.in), weight, gradZloss, lse, c.reduction_text(),
            kIgnored, c.smoothing, c.zloss, call.out(c.dtype, c.matrix(), way.out));
 }
@@ -121,7 +124,8 @@ void add(Bits& bits, const Case& c, Way way = {}) {
         }
       }
   }
-  // Rows of several parts; and of parts of more than the least length, which a GPU keeps in several blocks or not at all.
+  // Rows of several parts; and of parts of more than the least length, which a GPU keeps in several blocks or not at
+  // all.
   for (DataType t : kFloats)
     for (bool smooth : {false, true}) {
       const double smoothing = smooth ? 0.1 : 0;
@@ -131,6 +135,21 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       add(bits, "aclnnCrossEntropyLoss", forward, {2, 600000, t, "sum", smoothing, smooth}, {});
       add(bits, "aclnnCrossEntropyLoss", forward, {40, 9008, t, "mean", smoothing, smooth, 0.01}, {});
     }
+  for (double zloss : {0.0, 0.01})
+    add(bits, "aclnnCrossEntropyLoss", forward, {2, 1200000, DataType::kFloat16, "sum", 0, false, zloss}, {});
+  for (DataType t : kFloats)
+    for (int64_t classes : {5, 40, 700})
+      for (double smoothing : {0.0, 0.1}) {
+        Case c{12, classes, t, "none", smoothing};
+        c.zeros = true;
+        add(bits, "aclnnCrossEntropyLossGrad", backward, c, {});
+      }
+  // Rows of the gradient up to which, and beyond which, a GPU's warp has a whole row, and so many that it counts them.
+  for (DataType t : kFloats) {
+    for (int64_t classes : {1024, 1032, 1536, 1544})
+      add(bits, "aclnnCrossEntropyLossGrad", backward, {3, classes, t, "none"}, {});
+    add(bits, "aclnnCrossEntropyLossGrad", backward, {600, 1000, t, "mean"}, {});
+  }
   // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});
@@ -150,7 +169,17 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   }
   add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
-  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});  // long, several of a block
+  // So many that a GPU's warp has several rows of one part, in as many ways as it has; and a block several of more.
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});
+  for (DataType t : kFloats)
+    add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1500, t, "mean", 0, t == DataType::kBfloat16}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 3000, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {4100, 2304, DataType::kFloat, "mean", 0.1}, {});
+  // So many that its warps take rows of one part again; that several rows of more are added at once; and, where it has
+  // teams of several blocks, that these have several.
+  add(bits, "aclnnCrossEntropyLoss", forward, {26000, 520, DataType::kFloat16, "none"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {16400, 2052, DataType::kFloat, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2050, 18500, DataType::kFloat, "none"}, {});
   // So many that a GPU's warps take more than one batch, without a sum; and again, when that has been done before.
   for (DataType t : kFloats) add(bits, "aclnnCrossEntropyLoss", forward, {40000, 16, t, "none"}, {});
   // So many that a GPU counts them by themselves, whatever the labels are.

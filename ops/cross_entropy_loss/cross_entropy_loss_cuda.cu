@@ -161,11 +161,11 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);
   const bool smooth = a.smoothing != 0;
-  constexpr int64_t kOther = 9 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   if (CrossEntropyParts(classes, sizeof(Element)).count == 1 &&
-      PartRows<Element>::bytes(classes) + kOther <= on.shared_memory)
+      PartRows<Element>::bytes(classes) + PartRows<Element>::kOther <= on.shared_memory)
     return run_part_rows<Element, shows_lse>(l, on);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.
+  constexpr int64_t kOther = 2 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   const auto in_team = [&](int team) { return LongRows(classes, sizeof(Element), smooth, team); };
   int team = 1;
   while (team < std::min(on.largest_cluster, kLargestTeam) && in_team(team).bytes(sizeof(Element)) > kBlockMemory)

@@ -6,7 +6,6 @@
 
 #include <cmath>
 #include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"

@@ -41,7 +41,7 @@ __device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, fl
   }
   if (any)
     one_by_one(x, result, [&](int i, float one, float quick) {
-      return std::fabs(one) <= 58.0f ? quick : scaled_exp(d, one, scale) - (i == label ? scale : 0.0f);
+      return std::fabs(one) <= kQuick ? quick : scaled_exp(d, one, scale) - (i == label ? scale : 0.0f);
     });
 }
 

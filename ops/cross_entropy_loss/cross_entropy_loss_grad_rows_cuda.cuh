@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLanes = 32;
 constexpr int kRowThreads = 64;  // of a block
-// Pieces of a lane, at most: as many as a row of FLOAT needs, a few more than one of halves.
+// Pieces of a lane, at most: of rows that need no more, and of others.
 template <class Element> constexpr int kFewPieces = kHalves<Element> ? 6 : 4;
 template <class Element> constexpr int kManyPieces = kHalves<Element> ? 6 : 8;
 constexpr int row_blocks(int pieces) { return pieces == 8 ? 12 : 16; }  // of a multiprocessor

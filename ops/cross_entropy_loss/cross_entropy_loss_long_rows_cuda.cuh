@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The cross entropy of rows longer than a tile, on GPUs: one row after the other, each by a team of blocks that keeps
-// it in shared memory, a warp a part.
+// The cross entropy of rows of several parts, on GPUs: one row after the other, each by a team of blocks that keeps it
+// in shared memory, a warp a part.
 //
 // A warp copies its part, adds up its exponentials, and waits for what all parts make of the row before it writes its
-// own; but for that no warp waits for another.  Blocks are small, for several to be on a multiprocessor and one to
-// compute while another reads or writes; but not more than leave registers for everything.  What fits nowhere:
-// cross_entropy_loss_longest_rows_cuda.cuh.
+// own; but for that no warp of a team of several blocks waits for another.  Blocks are small, for several to be on a
+// multiprocessor and one to compute while another reads or writes; but not more than leave registers for everything.
+// What fits nowhere: cross_entropy_loss_longest_rows_cuda.cuh.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_team_cuda.cuh"

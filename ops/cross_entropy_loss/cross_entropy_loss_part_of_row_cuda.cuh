@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of rows longer than a tile do alike on GPUs: a warp reads, adds up and writes a part of a row
-// (CrossEntropyParts), and one thread adds the rows' losses.
+// (CrossEntropyParts); and the sum of losses where one thread adds them.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
@@ -71,8 +71,8 @@ template <class Element, bool cached> struct PartOfRow {
   Element* cache;
   Index columns;
   bool in_vectors;
-  Index summed =
-      columns;  // as many, or more where there is -Inf behind the last: lines that are full are added quicker
+  // How many are added: more than `columns` where there is -Inf behind the last, since full lines are added quicker.
+  Index summed = columns;
 
   // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
   __device__ __forceinline__ void begin() const {

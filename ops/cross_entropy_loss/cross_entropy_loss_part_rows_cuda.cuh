@@ -10,8 +10,8 @@ namespace descend::cuda {
 template <class Element> struct PartRows {
   static constexpr int kBatch = 16;  // rows whose losses are computed at once
   static constexpr int kUnit = 8;    // rows that a warp takes at a time, at least, if there are many
-  static constexpr int kStep =
-      static_cast<int>(8 * kSumColumns<double>);  // that sum_exponentials adds at once, at most
+  static constexpr int kStep = static_cast<int>(8 * kSumColumns<double>);  // columns that are added at once, at most
+  static constexpr int64_t kOther = 9 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   static constexpr int kMostTiles = static_cast<int>(CrossEntropyParts::kLeast / sizeof(Element) / kTile);
 
   static __host__ __device__ int tiles(int64_t classes) { return static_cast<int>((classes - 1) / kTile) + 1; }

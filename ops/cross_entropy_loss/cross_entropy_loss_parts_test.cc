@@ -23,7 +23,7 @@ TEST_F(CrossEntropyLossOperators, parts_of_a_row_may_be_of_any_length_and_far_fr
 }
 
 TEST_F(CrossEntropyLossOperators, scores_of_one_part_that_are_no_numbers_are_the_whole_rows) {
-  const int64_t classes = 9001;
+  constexpr int64_t kClasses = 9001;  // of what is said below; other rows have as much of it
   const double least = std::numeric_limits<float>::lowest(), least_of_halves = -65504;
   struct Row {
     double usual;
@@ -34,7 +34,7 @@ TEST_F(CrossEntropyLossOperators, scores_of_one_part_that_are_no_numbers_are_the
     const double lowest = dtype == DataType::kFloat16 ? least_of_halves : least;
     const std::vector<Row> rows{
         {0.5, 0, 4096, -kInfinity},           // parts of nothing but -Inf, first ones or last ones
-        {0.5, 4096, classes, -kInfinity},     //
+        {0.5, 4096, kClasses, -kInfinity},    //
         {-kInfinity, 5000, 5001, 0.5},        // one number
         {-kInfinity, 0, 0, 0},                // none
         {0.5, 8999, 9000, kNan},              //
@@ -46,18 +46,21 @@ TEST_F(CrossEntropyLossOperators, scores_of_one_part_that_are_no_numbers_are_the
         {-kInfinity, 100, 101, lowest},       //
         {lowest, 0, 0, 0},                    //
         {0, 4096, 8192, -200},                // so far below that nothing is left of them
-        {-200, 9000, classes, 0},             //
+        {-200, 9000, kClasses, 0},            //
         {-0.0, 0, 5000, 0.0},                 // both are as large
         {3, 2048, 6144, -kInfinity},          //
     };
-    Loss l({.rows = static_cast<int64_t>(rows.size()), .classes = classes, .dtype = dtype, .reduction = "none"});
-    for (int64_t row = 0; row < l.c.rows; ++row)
-      for (int64_t j = 0; j < classes; ++j) {
-        const Row& r = rows[static_cast<size_t>(row)];
-        l.input.set(row * classes + j, j >= r.begin && j < r.end ? r.other : r.usual);
-      }
-    l.input.upload();
-    l.expect_right();
+    for (int64_t classes : {kClasses, int64_t{9008}, int64_t{2001}, int64_t{2008}}) {
+      Loss l({.rows = static_cast<int64_t>(rows.size()), .classes = classes, .dtype = dtype, .reduction = "none"});
+      for (int64_t row = 0; row < l.c.rows; ++row)
+        for (int64_t j = 0; j < classes; ++j) {
+          const Row& r = rows[static_cast<size_t>(row)];
+          const bool is_other = j >= r.begin * classes / kClasses && j < (r.end * classes - 1) / kClasses + 1;
+          l.input.set(row * classes + j, r.end > r.begin && is_other ? r.other : r.usual);
+        }
+      l.input.upload();
+      l.expect_right();
+    }
   }
 }
 

@@ -60,10 +60,10 @@ template <int kBatch> class LossesOfRows {
   int counted_ = 0;
 };
 
-// Rows that a warp takes at a time, of which it adds kBatch at once: a part, or several of one block up to a batch.
-template <int kBatch> __host__ __device__ int64_t unit_of_rows(const CrossEntropyRowCut& cut) {
-  if (cut.per_part >= kBatch) return cut.per_part;
-  return cut.per_block < kBatch ? cut.per_block : kBatch;
+// Rows that a warp takes at a time: a part, or several of one block up to kEnough rows.
+template <int kEnough> __host__ __device__ int64_t unit_of_rows(const CrossEntropyRowCut& cut) {
+  if (cut.per_part >= kEnough) return cut.per_part;
+  return cut.per_block < kEnough ? cut.per_block : kEnough;
 }
 
 template <class Element> struct Loss {
