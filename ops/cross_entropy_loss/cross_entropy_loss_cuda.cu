@@ -26,7 +26,6 @@ __device__ __noinline__ double distance_of_row(const Loss<Element>& l, int64_t r
 // A block of threads has so many blocks of rows, a warp each.  The few warps there are of all rows are on the card at
 // once and have many registers; none waits for another, so that some compute while others wait for memory.
 constexpr int kWarps = 8, kShortThreads = kWarps * 32;
-static_assert(kShortThreads >= kLeastThreads);
 
 // Rows of at most kTile classes.  A group of threads reads a row in up to kPer times V elements a thread, V of them at
 // once where a row's elements are `together`.
@@ -97,7 +96,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
       const Scores scores = scores_of[lane];
       const double log_sum = scores.log_sum();
       f = scores.log_prob(log_sum);
-      done = l.finish(first + lane, l.label_of(first + lane, label), scores, log_sum);
+      done = l.finish(first + lane, l.label_of(first + lane, label), scores.most, scores.distance, log_sum);
     }
     __syncwarp();  // labels' scores are read before they are written over
     for (int some = 0; some < rows; some += kAtOnce) {
@@ -161,9 +160,8 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   }
   l.in_vectors = in_pieces(Vector<Element>::kCount);
   const bool smooth = a.smoothing != 0;
-  if (CrossEntropyParts(classes, sizeof(Element)).count == 1 &&
-      PartRows<Element>::bytes(classes) + PartRows<Element>::kOther <= on.shared_memory)
-    return run_part_rows<Element, shows_lse>(l, on);
+  if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
+    return run_part_rows<Element, shows_lse>(l, cut, on);
   // The smallest team that keeps a row in shared memory with room for other teams, or at all.
   constexpr int64_t kOther = 2 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   const auto in_team = [&](int team) { return LongRows(classes, sizeof(Element), smooth, team); };

@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
            part);
     }
   };
+  for_each_part(begin, [&](const auto& part, int) { part.pad(ceil_divide(part.columns, part.kPiece) * part.kPiece); });
   for (int64_t row = begin; row < end; ++row) {
     const unsigned time = static_cast<unsigned>(row - begin);
     for_each_part(row, [&](const auto& part, int) { part.begin(); });
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       }
     }
     for_each_part(row, [&](const auto& part, int number) {
-      const PartScores scores = part.template sum<shows_lse, V>(part.read());
+      part.end();
+      const PartScores scores = part.template sum<shows_lse, V>(part.largest());
       PartScores& place = of_parts[first_part + number];
       if (lane_of_warp() != 0) return;
       team.send(0, place.most, scores.most, parts_box);
@@ -118,7 +120,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     });
     team.wait(parts_box, time, leads);
     if (leads) {
-      const Scores scores = scores_of_row(of_parts, parts);
+      const Scores scores = scores_of_row<CrossEntropyParts::kMost>(of_parts, parts);
       const double log_sum = scores.log_sum();
       if (thread == 0) {
         so_far.label = label;  // has come before others know f and may write over its score

@@ -61,12 +61,12 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     };
     if (thread == 0) so_far.label = l.label_of(row);
     for_each_part([&](const auto& part, int64_t number) {
-      const PartScores scores = part.template sum<shows_lse, V>(part.read());
+      const PartScores scores = part.template sum<shows_lse, V>(part.largest());
       if (lane_of_warp() == 0) of_parts[number] = scores;
     });
     __syncthreads();
     if (warp == 0) {
-      const Scores scores = scores_of_row(of_parts, static_cast<int>(parts.count));
+      const Scores scores = scores_of_row<CrossEntropyParts::kMost>(of_parts, static_cast<int>(parts.count));
       const double log_sum = scores.log_sum();
       if (thread == 0) {
         so_far.scores = scores;

@@ -7,7 +7,6 @@
 namespace descend::cuda {
 
 inline constexpr int kLongWarps = 8, kLongThreads = kLongWarps * 32;
-static_assert(kLongThreads >= kLeastThreads);
 
 // Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
 inline constexpr int kSkew = 16, kWideTile = static_cast<int>(kTile) + kSkew;
@@ -34,9 +33,9 @@ struct PartScores {
 };
 inline constexpr float kLeastMost = std::numeric_limits<float>::lowest();
 
-// The row's, of its parts', by a warp.
-__device__ __forceinline__ Scores scores_of_row(const PartScores* parts, int count) {
-  constexpr int kOfLane = static_cast<int>(CrossEntropyParts::kMost) / 32, kColumns = TileGroup<1>::kSize;
+// The row's, of its parts', kMost at most, by a warp.
+template <int kMost> __device__ __forceinline__ Scores scores_of_row(const PartScores* parts, int count) {
+  constexpr int kOfLane = (kMost - 1) / 32 + 1, kColumns = TileGroup<1>::kSize;
   static_assert(32 == 2 * kColumns);
   PartScores part[kOfLane];
   Scores row;
@@ -71,42 +70,101 @@ template <class Element, bool cached> struct PartOfRow {
   Element* cache;
   Index columns;
   bool in_vectors;
-  // How many are added: more than `columns` where there is -Inf behind the last, since full lines are added quicker.
-  Index summed = columns;
 
-  // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
-  __device__ __forceinline__ void begin() const {
-    if (!cached || !in_vectors) return;
-#pragma unroll 4
-    for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece)
-      begin_copy(reinterpret_cast<Vector<Element>*>(cache + place_in_cache(c)),
-                 reinterpret_cast<const Vector<Element>*>(from + c));
+  // f(at, kept) for each of this lane's pieces up to column `end`: where it is in a row that begins at `row`, and in
+  // the cache.  Lines are done several at a time, for their places to be known before the run.
+  template <class At, class F> __device__ __forceinline__ void for_pieces(At* row, Index end, const F& f) const {
+    constexpr int kLine = 32 * kPiece, kLines = 4;
+    static_assert(kLines * kLine % kTile == 0);
+    const int mine = lane_of_warp() * kPiece;
+    At* at = row + mine;
+    Element* kept = cache + mine;
+    Index done = 0;
+#pragma unroll 1
+    for (; done + kLines * kLine <= end; done += kLines * kLine) {
+#pragma unroll
+      for (int i = 0; i < kLines; ++i) f(at + i * kLine, kept + place_in_cache(i * kLine));
+      at += kLines * kLine;
+      kept += place_in_cache(kLines * kLine);
+    }
+#pragma unroll
+    for (int i = 0; i < kLines; ++i)
+      if (done + i * kLine + mine < end) f(at + i * kLine, kept + place_in_cache(i * kLine));
   }
-  // After begin().  Reads all, into the cache if there is one, and returns the largest of them.
-  __device__ __forceinline__ float read() const {
-    float most = kLeastMost;
+  // f(next, kept, is_there) for kLines of this lane's elements at a time: next() is where the next one is in the row.
+  template <int kLines, class At, class F>
+  __device__ __forceinline__ void for_elements(At* row, int64_t row_stride, const F& f) const {
+    static_assert(kTile % (kLines * 32) == 0);
+    const int lane = lane_of_warp();
+    const int64_t apart = 32 * row_stride;
+    At* at = row + lane * row_stride;
+    const auto next = [&] {
+      At* const now = at;
+      at += apart;
+      return now;
+    };
+#pragma unroll 1
+    for (Index done = 0; done < columns; done += kLines * 32)
+      f(next, cache + place_in_cache(done) + lane, [&](int i) { return done + i * 32 + lane < columns; });
+  }
+  // Begins to copy all into the cache, where that can be done at once: registers would hold a few only.
+  static constexpr bool kCopiesElements = sizeof(Element) == 4;  // one by one
+  __device__ __forceinline__ void begin() const {
+    if (!cached) return;
     if (in_vectors) {
+      for_pieces(from, columns, [](const Element* at, Element* kept) {
+        begin_copy(reinterpret_cast<Vector<Element>*>(kept), reinterpret_cast<const Vector<Element>*>(at));
+      });
+    } else if constexpr (kCopiesElements) {
+      constexpr int kLines = 8;
+      for_elements<kLines>(from, stride, [](const auto& next, Element* kept, const auto& is_there) {
+#pragma unroll
+        for (int i = 0; i < kLines; ++i)
+          if (const Element* const at = next(); is_there(i)) begin_copy(kept + i * 32, at);
+      });
+    }
+  }
+  // After begin(): all is in the cache, for the whole warp.
+  __device__ __forceinline__ void end() const {
+    if (!in_vectors && !kCopiesElements) {
+      constexpr int kLines = 4;
+      for_elements<kLines>(from, stride, [](const auto& next, Element* kept, const auto& is_there) {
+        Element some[kLines];
+#pragma unroll
+        for (int i = 0; i < kLines; ++i)
+          if (const Element* const at = next(); is_there(i)) some[i] = *at;
+#pragma unroll
+        for (int i = 0; i < kLines; ++i)
+          if (is_there(i)) kept[i * 32] = some[i];
+      });
+    }
+    wait_for_copies();
+    __syncwarp();
+  }
+  // Puts -Inf behind the last column, up to `end`, where no copy changes it.
+  __device__ __forceinline__ void pad(Index end) const {
+    for (Index c = columns + lane_of_warp(); c < end; c += 32)
+      cache[place_in_cache(c)] = narrow<Element>(-std::numeric_limits<float>::infinity());
+  }
+  // The largest; in a cache after end(), and where whole pieces are padded.
+  __device__ __forceinline__ float largest() const {
+    float most = kLeastMost;
+    if (cached || in_vectors) {
       Vector<Element> at_place;
       for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
-      if (cached) wait_for_copies();
-#pragma unroll 4
-      for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece)
-        keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c).at);
+      for_pieces(from, columns, [&](const Element* at, const Element* kept) {
+        keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? kept : at).at);
+      });
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
-      for (Index c = lane_of_warp(); c < columns; c += 32) {
-        const Element one = from[c * stride];
-        if (cached) cache[place_in_cache(c)] = one;
-        most = std::fmax(most, widen<float>(one));
-      }
+      for (Index c = lane_of_warp(); c < columns; c += 32) most = std::fmax(most, widen<float>(from[c * stride]));
     }
-    __syncwarp();  // what a lane has copied is there for all
     return largest_of_lanes(most) + 0.0f;
   }
   // How many scores of tile number `tile` are added; none behind the last.
   __device__ __forceinline__ int width(Index tile) const {
-    const Index left = summed - tile * static_cast<Index>(kTile);
+    const Index left = columns - tile * static_cast<Index>(kTile);
     return static_cast<int>(left <= 0 ? 0 : left < kTile ? left : static_cast<Index>(kTile));
   }
   __device__ __forceinline__ TileScores<Element, cached> tile(Index number) const {
@@ -114,10 +172,10 @@ template <class Element, bool cached> struct PartOfRow {
     return {from + number * kTile * stride, stride};
   }
   // The sum of of_tile(number, width, group) over the tiles, in columns, in lane 0: a group of threads has a tile, and
-  // of_tile's result is in its first.  `few`: the warp has a group for each tile.
-  template <int V, bool few, class OfTile> __device__ __forceinline__ double sum_tiles(const OfTile& of_tile) const {
+  // of_tile's result is in its first.
+  template <int V, class OfTile> __device__ __forceinline__ double sum_tiles(const OfTile& of_tile) const {
     constexpr int kGroups = 32 / TileGroup<V>::kSize;
-    constexpr int kSums = few ? 1 : static_cast<int>(kSumColumns<double>) / kGroups;
+    constexpr int kSums = static_cast<int>(kSumColumns<double>) / kGroups;
     const TileGroup<V> group;
     double sums[kSums] = {};  // of every kSums-th tile of this group; the next one's is the first
     const auto keep = [&](double next) {
@@ -127,8 +185,7 @@ template <class Element, bool cached> struct PartOfRow {
     };
     int rounds = 0;
 #pragma unroll 1
-    for (Index number = lane_of_warp() / TileGroup<V>::kSize; few ? rounds == 0 : rounds * kGroups * kTile < columns;
-         ++rounds) {
+    for (Index number = lane_of_warp() / TileGroup<V>::kSize; rounds * kGroups * kTile < columns; ++rounds) {
       const int n = width(number);
       keep(n > 0 ? sums[0] + of_tile(number, n, group) : sums[0]);
       number += kGroups;
@@ -149,29 +206,34 @@ template <class Element, bool cached> struct PartOfRow {
       sums[0] += __shfl_down_sync(~0u, sums[0], static_cast<unsigned>(apart * TileGroup<V>::kSize));
     return sums[0];
   }
-  // After read(), which found `most`; the sum is lane 0's.
-  template <bool shows_lse, int V, bool few = false> __device__ __forceinline__ PartScores sum(float most) const {
+  // After largest(), which found `most`; the sum is lane 0's.
+  template <bool shows_lse, int V> __device__ __forceinline__ PartScores sum(float most) const {
     int times = 0;
-    const double below = sum_tiles<V, few>([&](Index number, int n, const TileGroup<V>& group) {
+    const double below = sum_tiles<V>([&](Index number, int n, const TileGroup<V>& group) {
       return sum_exponentials<shows_lse>(n, group, tile(number), most, times);
     });
     return {{most, add_lanes(times)}, below};
   }
-  __device__ __forceinline__ void write(const LogProb& log_prob, Element* to, int64_t to_stride) const {
+  __device__ __forceinline__ void write(LogProb log_prob, Element* to, int64_t to_stride) const {
     if (in_vectors) {
-#pragma unroll 2
-      for (Index c = lane_of_warp() * kPiece; c < columns; c += 32 * kPiece) {
-        Vector<Element> piece = load_at_once<Vector<Element>>(cached ? cache + place_in_cache(c) : from + c);
+      for_pieces(to, columns, [&](Element* at, const Element* kept) {
+        Vector<Element> piece = load_at_once<Vector<Element>>(cached ? kept : from + (at - to));
         float result[kPiece];
 #pragma unroll
         for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
         narrow_all(result, piece.at);
-        store_at_once(to + c, piece);
-      }
+        store_at_once(at, piece);
+      });
+    } else if (cached) {
+      constexpr int kLines = 4;
+      for_elements<kLines>(to, to_stride, [&](const auto& next, const Element* kept, const auto& is_there) {
+#pragma unroll
+        for (int i = 0; i < kLines; ++i)
+          if (Element* const at = next(); is_there(i)) *at = narrow<Element>(log_prob(widen<float>(kept[i * 32])));
+      });
     } else {
       for (Index c = lane_of_warp(); c < columns; c += 32)
-        to[c * to_stride] =
-            narrow<Element>(log_prob(widen<float>(cached ? cache[place_in_cache(c)] : from[c * stride])));
+        to[c * to_stride] = narrow<Element>(log_prob(widen<float>(from[c * stride])));
     }
   }
 };
@@ -187,7 +249,7 @@ template <class Element> struct RowsSoFar {
   double log_sum = 0;
 
   __device__ void add(const Loss<Element>& l, int64_t row) {
-    const RowLoss of_row = l.finish(row, label, scores, log_sum);
+    const RowLoss of_row = l.finish(row, label, scores.most, scores.distance, log_sum);
     counted += of_row.counted;
     const int64_t in_part = row & (l.cut.per_part - 1);
     const bool ends_part = in_part == l.cut.per_part - 1 || row + 1 == l.a.labels.rows;

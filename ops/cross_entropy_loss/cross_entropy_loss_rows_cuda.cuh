@@ -10,7 +10,7 @@ enum List { kLosses, kZlosses, kLists };
 inline constexpr int64_t kParts = CrossEntropyRowCut::kBlocks * CrossEntropyRowCut::kPartsOfBlock;
 inline constexpr int kSumsOfParts = 16, kSumsOfBlocks = kSumsOfParts + kLists * static_cast<int>(kParts);
 static_assert(kSumsOfParts > kAllWeights && kSumsOfBlocks + CrossEntropyRowCut::kBlocks <= CudaScratch::kNumbers);
-inline constexpr int kLeastThreads = 256;  // of a block of threads that adds them
+inline constexpr int kAddThreads = 256;  // of a block that adds them: as many are of use
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -60,10 +60,10 @@ template <int kBatch> class LossesOfRows {
   int counted_ = 0;
 };
 
-// Rows that a warp takes at a time: a part, or several of one block up to kEnough rows.
-template <int kEnough> __host__ __device__ int64_t unit_of_rows(const CrossEntropyRowCut& cut) {
-  if (cut.per_part >= kEnough) return cut.per_part;
-  return cut.per_block < kEnough ? cut.per_block : kEnough;
+// Rows that are taken at a time: a part, or several of one block up to so many rows as are enough, a power of two.
+inline __host__ __device__ int64_t unit_of_rows(const CrossEntropyRowCut& cut, int enough) {
+  if (cut.per_part >= enough) return cut.per_part;
+  return cut.per_block < enough ? cut.per_block : enough;
 }
 
 template <class Element> struct Loss {
@@ -88,7 +88,7 @@ template <class Element> struct Loss {
     return label == kNoClass ? Label{} : Label{true, labels.weight_of(label), *at(row, label)};
   }
   __device__ __forceinline__ Label label_of(int64_t row) const { return label_of(row, labels[row]); }
-  __device__ RowLoss finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const;
+  __device__ RowLoss finish(int64_t row, const Label& label, float most, double distance, double log_sum) const;
   // The sum of a list over a part of the rows; when all are there add_parts makes the total.
   __device__ __forceinline__ void keep_sum(int list, int64_t part, double sum) const {
     if (a.reduction != CrossEntropyReduction::kNone) scratch->numbers[kSumsOfParts + list * kParts + part] = sum;
@@ -106,17 +106,18 @@ template <class Element> struct Loss {
 };
 
 template <class Element>
-__device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, const Scores& scores, double log_sum) const {
-  const double lse_of_row = scores.most + log_sum;
+__device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, float most, double distance,
+                                         double log_sum) const {
+  const double lse_of_row = most + log_sum;
   if (a.write_zloss) lse[row * a.lse_stride] = narrow<Element>(lse_of_row);
   RowLoss r;
   if (label.counts) {
     r.counted = 1;
-    const double of_label = widen<double>(label.score) - scores.most - log_sum;
+    const double of_label = widen<double>(label.score) - most - log_sum;
     r.loss = -(1 - a.smoothing) * double{label.weight} * of_label;
     if (a.smoothing != 0)
       r.loss -= a.smoothing / static_cast<double>(a.labels.classes) *
-                (scores.distance - log_sum * sum_of_all_weights(labels, scratch));
+                (distance - log_sum * sum_of_all_weights(labels, scratch));
     if (a.zloss_scale != 0) r.zloss = a.zloss_scale * lse_of_row * lse_of_row;
   }
   if (a.reduction == CrossEntropyReduction::kNone) {
@@ -137,8 +138,8 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 }
 
 // By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as
-// sums.h has them.  A column of a tile has four threads, of which each asks for a quarter of it, and adds that when the
-// one before it has.
+// sums.h has them.  A column of a tile has four threads, if there are enough, of which each asks for a quarter of it,
+// and adds that when the one before it has.
 template <class Element> __device__ __forceinline__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
@@ -146,19 +147,21 @@ template <class Element> __device__ __forceinline__ void Loss<Element>::add_part
   if (none) return;
   constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock), kOfTile = TileGroup<1>::kSize;
   constexpr int kBlocks = static_cast<int>(CrossEntropyRowCut::kBlocks), kTiles = kBlocks / static_cast<int>(kTile);
-  constexpr int kColumns = kTiles * kOfTile, kQuarters = kLeastThreads / kColumns;
+  constexpr int kColumns = kTiles * kOfTile, kQuarters = kAddThreads / kColumns;
   constexpr int kLines = static_cast<int>(kTile) / kOfTile / kQuarters;  // of a quarter
   static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
   __shared__ double column_of[kColumns], tile_of[kTiles], totals[kLists];
   const TileGroup<1> group;
   const int thread = static_cast<int>(threadIdx.x), column = thread % kColumns, quarter = thread / kColumns;
+  const int quarters = std::min(kQuarters, static_cast<int>(blockDim.x) / kColumns);  // at once
+  const int first = column / kOfTile * static_cast<int>(kTile) + column % kOfTile;
   const int parts = static_cast<int>(cut.part_of(a.labels.rows - 1)) + 1;
   const int of_block = static_cast<int>(cut.per_block / cut.per_part), blocks = (parts - 1) / of_block + 1;
   double* const sums_of_blocks = scratch->numbers + kSumsOfBlocks;
   if (thread < kLists) totals[thread] = 0;
   for (int list = 0; list < (a.shows_lse() ? kLists : 1); ++list) {
     const double* const numbers = scratch->numbers + kSumsOfParts + list * kParts;
-#pragma unroll 2
+#pragma unroll 4
     for (int block = thread; block < blocks; block += static_cast<int>(blockDim.x)) {
       const int begin = block * of_block, there = parts - begin < of_block ? parts - begin : of_block;
       double part[kMost];
@@ -173,18 +176,20 @@ template <class Element> __device__ __forceinline__ void Loss<Element>::add_part
       sums_of_blocks[block] = part[0];
     }
     __syncthreads();
-    double line[kLines];
-    const int first = column / kOfTile * static_cast<int>(kTile) + quarter * kLines * kOfTile + column % kOfTile;
+    for (int begun = 0; begun < kQuarters; begun += quarters) {
+      const int mine = begun + quarter, mine_first = first + mine * kLines * kOfTile;
+      double line[kLines];
 #pragma unroll
-    for (int i = 0; i < kLines; ++i) line[i] = __ldcg(sums_of_blocks + (first + i * kOfTile) % kBlocks);
-    for (int turn = 0; turn < kQuarters; ++turn) {
-      if (quarter == turn) {
-        double sum = turn == 0 ? 0 : column_of[column];
+      for (int i = 0; i < kLines; ++i) line[i] = __ldcg(sums_of_blocks + (mine_first + i * kOfTile) % kBlocks);
+      for (int turn = 0; turn < quarters; ++turn) {
+        if (quarter == turn && mine < kQuarters) {
+          double sum = mine == 0 ? 0 : column_of[column];
 #pragma unroll
-        for (int i = 0; i < kLines; ++i) sum += first + i * kOfTile < blocks ? line[i] : 0;
-        column_of[column] = sum;
+          for (int i = 0; i < kLines; ++i) sum += mine_first + i * kOfTile < blocks ? line[i] : 0;
+          column_of[column] = sum;
+        }
+        __syncthreads();
       }
-      __syncthreads();
     }
     if (thread < kColumns) {
       double columns[1] = {column_of[thread]};

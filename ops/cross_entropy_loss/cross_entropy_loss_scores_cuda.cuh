@@ -112,12 +112,14 @@ template <class Element, bool together> struct TileScores {
 };
 
 // The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
-// first thread.  Two neighbours of a column are added as float, these sums as double.
-template <bool shows_lse, int V, class Element, bool together>
+// first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n is a multiple of
+// kExpColumns.
+inline constexpr int kExpLines = 8, kExpColumns = kExpLines * static_cast<int>(kSumColumns<double>);
+template <bool shows_lse, bool whole = false, int V, class Element, bool together>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
                                                    const TileScores<Element, together>& scores, float most,
                                                    int& equal) {
-  constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = 8 / V;  // looked at together
+  constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = kExpLines / V;  // looked at together
   double column[V] = {};
   int i = group.rank * V;
 #pragma unroll 1
@@ -133,7 +135,7 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
       for (int j = 0; j < V; ++j) column[j] += static_cast<double>(term[r][j] + term[r + 1][j]);
   }
 #pragma unroll 1
-  for (; i < n; i += 2 * kColumns)
+  for (; !whole && i < n; i += 2 * kColumns)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if (i + j >= n) continue;

@@ -13,7 +13,6 @@ template <class Element> struct StagedRows {
   static constexpr int kShare = sizeof(Element) / 2;                                // threads that share a row
   static constexpr int kRows = 32 / kShare, V = kColumns / kShare;                  // of a batch; a thread's columns
   static constexpr int kInPiece = Vector<Element>::kCount, kPieces = V / kInPiece;  // 16 bytes each
-  static_assert(kThreads >= kLeastThreads);
   static constexpr int kMostClasses = 192;  // two blocks have their rows on a multiprocessor
 
   // An odd number of pieces: threads that read the same piece of neighbouring rows keep off each other's banks.
@@ -39,7 +38,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   using Piece = Vector<Element>;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   // A warp begins with the unit of its own number, and asks for another number whenever it begins with one.
-  const int64_t unit = unit_of_rows<S::kRows>(l.cut), warps = int64_t{gridDim.x} * S::kWarps,
+  const int64_t unit = unit_of_rows(l.cut, S::kRows), warps = int64_t{gridDim.x} * S::kWarps,
                 number = blockIdx.x * S::kWarps + warp;
   const auto take = [&] { return lane == 0 ? atomicAdd(&l.scratch->tickets[kUnitsTaken], 1u) : 0; };
   const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
@@ -115,7 +114,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
       typename Loss<Element>::Label at_label;
       if (label != kNoClass)
         at_label = {true, l.labels.weight_of(label), reinterpret_cast<const Element*>(my_row)[label]};
-      done = l.finish(first + lane, at_label, scores, log_sum);
+      done = l.finish(first + lane, at_label, scores.most, scores.distance, log_sum);
     }
     if constexpr (S::kShare == 2) f = {__shfl_sync(~0u, f.high, mine), __shfl_sync(~0u, f.low, mine)};
     __syncwarp();  // labels' scores are read before they are written over
@@ -175,7 +174,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
 
 template <class Element> Status run_staged(const Loss<Element>& l, const CudaLaunch& on) {
   using S = StagedRows<Element>;
-  const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, unit_of_rows<S::kRows>(l.cut));
+  const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, unit_of_rows(l.cut, S::kRows));
   return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
                blocks_for(on, units, S::kWarps, 2), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
                Divisor(classes / S::kInPiece));

@@ -92,19 +92,25 @@ template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(128) unsigned char memory[];
   return reinterpret_cast<T*>(memory);
 }
-// Copies 16 bytes from global memory to there while the thread goes on.  It waits for all copies that it has begun, or
-// for all but the last so many batches of them.
+// Copies 16 or 4 bytes from global memory to there while the thread goes on.  It waits for all copies that it has
+// begun, or for all but the last so many batches of them.
 template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared, const Piece* from) {
-  static_assert(sizeof(Piece) == 16);
-  asm volatile(
-      "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))),
-      "l"(from)
-      : "memory");
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  static_assert(sizeof(Piece) == 16 || sizeof(Piece) == 4);
+  if constexpr (sizeof(Piece) == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 __device__ __forceinline__ void end_batch_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int batches> __device__ __forceinline__ void wait_for_batches_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
+}
+// Waits for so many threads of the block, in whole warps, that meet at the same number from 1 to 15.
+__device__ __forceinline__ void meet(int number, int threads) {
+  __syncwarp();
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 #endif
 

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -34,13 +35,19 @@ alignas(128) unsigned char memory[kSharedMemory];
 }
 
 struct Fiber {
-  enum { kReady, kWaitsForWarp, kWaitsForBlock, kDone } state = kDone;
+  enum { kReady, kWaitsForWarp, kWaitsForBlock, kMeets, kDone } state = kDone;
   ucontext_t context;
   void* stack = nullptr;
   unsigned mask, source;
+  int meets_at;
   uint64_t value;  // given, then got
   bool vote;
-  using Copies = std::vector<std::pair<void*, const void*>>;
+  struct Copy {
+    void* to;
+    const void* from;
+    size_t bytes;
+  };
+  using Copies = std::vector<Copy>;
   Copies copies;               // begun, of a batch that is not ended
   std::deque<Copies> batches;  // that nobody has waited for
 };
@@ -162,6 +169,17 @@ bool wait_for_block(bool vote) {
   wait();
   return me.vote;
 }
+void meet(int number, int threads) {
+  Fiber& me = mine();
+  me.state = Fiber::kMeets;
+  me.meets_at = number;
+  const auto is_here = [&](const Fiber& fiber) { return fiber.state == Fiber::kMeets && fiber.meets_at == number; };
+  const auto end = fibers.begin() + blockDim.x;
+  if (std::count_if(fibers.begin(), end, is_here) == threads)
+    for (auto fiber = fibers.begin(); fiber < end; ++fiber)
+      if (is_here(*fiber)) fiber->state = Fiber::kReady;
+  wait();
+}
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
   Fiber& me = mine();
   if ((mask >> lane() & 1) == 0) die("it is not in its own mask");
@@ -175,12 +193,12 @@ uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
 }
 unsigned lane() { return threadIdx.x % 32; }
 void* dynamic_shared_memory() { return memory; }
-void begin_copy(void* to, const void* from) { mine().copies.emplace_back(to, from); }
+void begin_copy(void* to, const void* from, size_t bytes) { mine().copies.push_back({to, from, bytes}); }
 void end_batch_of_copies() { mine().batches.push_back(std::exchange(mine().copies, {})); }
 void wait_for_copies(size_t but_batches) {
   auto& batches = mine().batches;
   for (; batches.size() > but_batches; batches.pop_front())
-    for (const auto& [to, from] : batches.front()) std::memcpy(to, from, 16);
+    for (const auto& [to, from, bytes] : batches.front()) std::memcpy(to, from, bytes);
 }
 
 }  // namespace emulated

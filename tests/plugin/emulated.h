@@ -33,12 +33,14 @@ namespace descend::emulated {
 // Runs the function by every thread of every block.
 void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread);
 
-// Return when all threads of the block, or those of the warp that the mask names, are here.
+// Return when all threads of the block, so many that meet at a number, or those of the warp that the mask names, are
+// here.
+void meet(int number, int threads);
 bool wait_for_block(bool vote);                                          // whether any voted so
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
 void* dynamic_shared_memory();
-void begin_copy(void* to, const void* from);  // of 16 bytes, which are there when the thread has waited for them
+void begin_copy(void* to, const void* from, size_t bytes);  // which are there when the thread has waited for them
 void end_batch_of_copies();
 void wait_for_copies(size_t but_batches);
 
@@ -111,8 +113,11 @@ Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t 
 }
 inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
+inline void meet(int number, int threads) { emulated::meet(number, threads); }
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
-template <class Piece> void begin_copy(Piece* shared, const Piece* from) { emulated::begin_copy(shared, from); }
+template <class Piece> void begin_copy(Piece* shared, const Piece* from) {
+  emulated::begin_copy(shared, from, sizeof(Piece));
+}
 inline void wait_for_copies() { emulated::end_batch_of_copies(), emulated::wait_for_copies(0); }
 inline void end_batch_of_copies() { emulated::end_batch_of_copies(); }
 template <int batches> void wait_for_batches_but() { emulated::wait_for_copies(batches); }
