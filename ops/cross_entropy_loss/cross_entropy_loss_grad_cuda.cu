@@ -2,9 +2,9 @@
 // The gradient of the cross entropy on NVIDIA GPUs: one pass over logProb and out.
 //
 // A block has some rows and some of their columns: many short rows or a part of a long one.  First a thread a row
-// computes what its elements are made of, the label's element among it; then all threads go over the elements.  Rows
-// that follow on each other take quicker ways: cross_entropy_loss_grad_rows_cuda.cuh, most short ones, and
-// cross_entropy_loss_grad_flat_cuda.cuh.
+// computes what its elements are made of, the label's element among it; then all threads go over the elements.  Most
+// short rows take a quicker way: cross_entropy_loss_grad_rows_cuda.cuh.  So do rows that are no whole pieces, where
+// they follow on each other: cross_entropy_loss_grad_flat_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_flat_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_rows_cuda.cuh"
@@ -12,8 +12,11 @@
 namespace descend::cuda {
 namespace {
 
+// How the elements of a block lie: in one row, in rows without a gap between them, or anyhow.
+enum class Layout { kOneRow, kClose, kAnyhow };
+
 // V columns at a time.
-template <class Element, int V, bool smoothing, bool one_row>
+template <class Element, int V, bool smoothing, Layout layout>
 __global__ void __launch_bounds__(kThreads, 4)
     write_gradient(const __grid_constant__ Gradient<Element> g, Divisor per_row) {
   using Piece = Columns<Element, V>;
@@ -38,31 +41,32 @@ __global__ void __launch_bounds__(kThreads, 4)
   }
   if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
   __syncthreads();
+  constexpr bool close = layout != Layout::kAnyhow;
   const Row<Element> only = row_of[0];  // if there is one
-  // Those behind the last column are skipped.
-  const unsigned pieces = rows * ((one_row ? columns : static_cast<unsigned>(g.columns_per_block)) / V);
+  // Those behind the last column are skipped; there is none where pieces are close.
+  const unsigned pieces = rows * ((close ? columns : static_cast<unsigned>(g.columns_per_block)) / V);
   for (unsigned begin = threadIdx.x; begin < pieces; begin += kUnroll * kThreads) {
     Piece in[kUnroll];
     unsigned row[kUnroll], column[kUnroll];
     bool there[kUnroll];
-    const auto place = [&](unsigned u, const CrossEntropyMatrixStrides& s) {
-      return one_row ? int64_t{column[u]} : row[u] * s.row + column[u] * s.column;
+    const auto place = [&](unsigned u, unsigned r, unsigned c, const CrossEntropyMatrixStrides& s) {
+      return close ? int64_t{begin + u * kThreads} * V : r * s.row + c * s.column;
     };
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       column[u] = begin + u * kThreads;
       there[u] = column[u] < pieces;
-      row[u] = one_row ? 0 : per_row.divide(column[u]);
+      row[u] = layout == Layout::kOneRow ? 0 : per_row.divide(column[u]);
       column[u] *= V;
-      there[u] = there[u] && (one_row || column[u] < columns);
-      if (there[u] && (one_row ? only.kind : row_of[row[u]].kind) >= kOrdinary)
-        in[u] = *reinterpret_cast<const Piece*>(from + place(u, g.a.log_prob));
+      there[u] = there[u] && (close || column[u] < columns);
+      if (there[u] && (layout == Layout::kOneRow ? only.kind : row_of[row[u]].kind) >= kOrdinary)
+        in[u] = *reinterpret_cast<const Piece*>(from + place(u, row[u], column[u], g.a.log_prob));
     }
 #pragma unroll
     for (unsigned u = 0; u < kUnroll; ++u) {
       if (!there[u]) continue;
-      const RowKind kind = one_row ? only.kind : row_of[row[u]].kind;
-      const float scale = one_row ? only.scale_f : row_of[row[u]].scale_f;
+      const RowKind kind = layout == Layout::kOneRow ? only.kind : row_of[row[u]].kind;
+      const float scale = layout == Layout::kOneRow ? only.scale_f : row_of[row[u]].scale_f;
       Piece out;
       float x[V], result[V];
 #pragma unroll
@@ -82,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 4)
                    [&](int i, float one, float) { return g.careful(one, row_of[row[u]], first + column[u] + i); });
       }
       narrow_all(result, out.at);
-      Element* const at = to + place(u, g.a.out);
+      Element* const at = to + place(u, row[u], column[u], g.a.out);
       if constexpr (V > 1)
         store_at_once(at, out);
       else
@@ -100,10 +104,13 @@ Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const Cuda
   g.rows_per_block = static_cast<int>(rows);
   g.columns_per_block = static_cast<int>(ceil_divide(ceil_divide(g.a.labels.classes, parts), V) * V);
   g.parts = Divisor(parts);
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.row == g.a.labels.classes; };
   const auto pick = [&]<bool smoothing> {
-    if constexpr (V > 1)
-      if (rows == 1) return write_gradient<Element, V, smoothing, true>;
-    return write_gradient<Element, V, smoothing, false>;
+    if constexpr (V > 1) {
+      if (rows == 1) return write_gradient<Element, V, smoothing, Layout::kOneRow>;
+      if (follow(g.a.log_prob) && follow(g.a.out)) return write_gradient<Element, V, smoothing, Layout::kClose>;
+    }
+    return write_gradient<Element, V, smoothing, Layout::kAnyhow>;
   };
   const auto kernel = g.a.smoothing == 0 ? pick.template operator()<false>() : pick.template operator()<true>();
   return start_behind_sums(g, on, kernel, ceil_divide(g.a.labels.rows, rows) * parts, kThreads,
@@ -130,10 +137,11 @@ template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* con
     return s.column == 1 && s.row % V == 0 && is_aligned(address);
   };
   const auto rows_of = [&](int64_t elements) { return std::clamp<int64_t>(elements / classes, 1, kMostRows); };
-  const bool whole = classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4]);
-  if (whole && are_plain_rows<Element>(a)) return write_plain_rows(g, on);
-  if (is_flat<Element>(a, data) && !(whole && classes > kElements / 2)) return run_flat(g, kElements, on);
-  if (whole) return write_with<Element, V>(g, rows_of(kElements), kElements, on);
+  if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4])) {
+    if (are_plain_rows<Element>(a)) return write_plain_rows(g, on);
+    return write_with<Element, V>(g, rows_of(kElements), kElements, on);
+  }
+  if (is_flat<Element>(a, data)) return run_flat(g, kElements, on);
   // Where a side runs across, blocks are about square: what a thread leaves of a line its neighbours find in the cache.
   const bool across = (a.log_prob.column != 1 && a.log_prob.row == 1) || (a.out.column != 1 && a.out.row == 1);
   return across ? write_with<Element, 1>(g, 64, 64, on) : write_with<Element, 1>(g, rows_of(2048), 2048, on);
