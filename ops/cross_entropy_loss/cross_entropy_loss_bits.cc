@@ -175,6 +175,13 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1500, t, "mean", 0, t == DataType::kBfloat16}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 3000, DataType::kFloat16, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {4100, 2304, DataType::kFloat, "mean", 0.1}, {});
+  // Of which each begins at another place in a word, or in a piece.
+  for (DataType t : kFloats)
+    for (int64_t classes : {1023, 9001}) {
+      add(bits, "aclnnCrossEntropyLoss", forward, {6, classes, t, "none"}, {});
+      add(bits, "aclnnCrossEntropyLossGrad", backward, {6, classes, t, "mean", 0, true}, {});
+    }
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 2101, DataType::kFloat, "mean"}, {});
   // So many that its warps share them, and take others again.
   add(bits, "aclnnCrossEntropyLoss", forward, {33000, 520, DataType::kFloat, "mean"}, {});
   // So many that a GPU's warps take more than one batch, without a sum; and again, when that has been done before.

@@ -24,8 +24,8 @@ struct CrossEntropyMatrixStrides {
 enum class CrossEntropyReduction : int32_t { kNone, kMean, kSum };
 
 // The order in which the losses of all rows are added: those of a part in columns (src/loops/sums.h), the few parts of
-// a block, and the blocks, too.  A part is the least that a warp of a GPU takes at a time, a block the least of a CPU's
-// thread.
+// a block, and the blocks, too.  A part is the least that a warp of a GPU takes at a time, or a few of them, a block
+// the least of a CPU's thread.
 struct CrossEntropyRowCut {
   static constexpr int64_t kBlocks = 2048, kPartsOfBlock = 8;  // at most
   int64_t per_block = 1, per_part = 1;                         // rows: powers of two

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The cross entropy of rows of several parts, on GPUs: one row after the other, each by a team of blocks that keeps it
-// in shared memory, a warp a part.
+// The cross entropy of rows of many parts, or of several with smoothing, on GPUs: one row after the other, each by a
+// team of blocks that keeps it in shared memory, a warp a part.
 //
 // A warp copies its part, adds up its exponentials, and waits for what all parts make of the row before it writes its
 // own; but for that no warp of a team of several blocks waits for another.  Blocks are small, for several to be on a

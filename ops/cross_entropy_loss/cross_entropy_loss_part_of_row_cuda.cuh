@@ -2,6 +2,7 @@
 // What the kernels of rows longer than a tile do alike on GPUs: a warp reads, adds up and writes a part of a row
 // (CrossEntropyParts); and the sum of losses where one thread adds them.
 #pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_pairs_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -71,9 +72,9 @@ template <class Element, bool cached> struct PartOfRow {
   Index columns;
   bool in_vectors;
 
-  // f(at, kept) for each of this lane's pieces up to column `end`: where it is in a row that begins at `row`, and in
-  // the cache.  Lines are done several at a time, for their places to be known before the run.
-  template <class At, class F> __device__ __forceinline__ void for_pieces(At* row, Index end, const F& f) const {
+  // f(at, kept) for each of this lane's pieces: where it is in a row that begins at `row`, and in the cache.  Lines are
+  // done several at a time, for their places to be known before the run.
+  template <class At, class F> __device__ __forceinline__ void for_pieces(At* row, const F& f) const {
     constexpr int kLine = 32 * kPiece, kLines = 4;
     static_assert(kLines * kLine % kTile == 0);
     const int mine = lane_of_warp() * kPiece;
@@ -81,7 +82,7 @@ template <class Element, bool cached> struct PartOfRow {
     Element* kept = cache + mine;
     Index done = 0;
 #pragma unroll 1
-    for (; done + kLines * kLine <= end; done += kLines * kLine) {
+    for (; done + kLines * kLine <= columns; done += kLines * kLine) {
 #pragma unroll
       for (int i = 0; i < kLines; ++i) f(at + i * kLine, kept + place_in_cache(i * kLine));
       at += kLines * kLine;
@@ -89,7 +90,7 @@ template <class Element, bool cached> struct PartOfRow {
     }
 #pragma unroll
     for (int i = 0; i < kLines; ++i)
-      if (done + i * kLine + mine < end) f(at + i * kLine, kept + place_in_cache(i * kLine));
+      if (done + i * kLine + mine < columns) f(at + i * kLine, kept + place_in_cache(i * kLine));
   }
   // f(next, kept, is_there) for kLines of this lane's elements at a time: next() is where the next one is in the row.
   template <int kLines, class At, class F>
@@ -112,7 +113,7 @@ template <class Element, bool cached> struct PartOfRow {
   __device__ __forceinline__ void begin() const {
     if (!cached) return;
     if (in_vectors) {
-      for_pieces(from, columns, [](const Element* at, Element* kept) {
+      for_pieces(from, [](const Element* at, Element* kept) {
         begin_copy(reinterpret_cast<Vector<Element>*>(kept), reinterpret_cast<const Vector<Element>*>(at));
       });
     } else if constexpr (kCopiesElements) {
@@ -126,20 +127,27 @@ template <class Element, bool cached> struct PartOfRow {
   }
   // After begin(): all is in the cache, for the whole warp.
   __device__ __forceinline__ void end() const {
-    if (!in_vectors && !kCopiesElements) {
-      constexpr int kLines = 4;
-      for_elements<kLines>(from, stride, [](const auto& next, Element* kept, const auto& is_there) {
-        Element some[kLines];
-#pragma unroll
-        for (int i = 0; i < kLines; ++i)
-          if (const Element* const at = next(); is_there(i)) some[i] = *at;
-#pragma unroll
-        for (int i = 0; i < kLines; ++i)
-          if (is_there(i)) kept[i * 32] = some[i];
-      });
-    }
+    if constexpr (!kCopiesElements)
+      if (!in_vectors) copy();
     wait_for_copies();
     __syncwarp();
+  }
+  // As words where the elements are neighbours; else several at a time, one by one.
+  __device__ __forceinline__ void copy() const {
+    if (stride == 1)
+      return PairsOfRow<Element>(const_cast<Element*>(from), columns).read([&](int tile) {
+        return cache + tile * kWideTile;
+      });
+    constexpr int kLines = 4;
+    for_elements<kLines>(from, stride, [](const auto& next, Element* kept, const auto& is_there) {
+      Element some[kLines];
+#pragma unroll
+      for (int i = 0; i < kLines; ++i)
+        if (const Element* const at = next(); is_there(i)) some[i] = *at;
+#pragma unroll
+      for (int i = 0; i < kLines; ++i)
+        if (is_there(i)) kept[i * 32] = some[i];
+    });
   }
   // Puts -Inf behind the last column, up to `end`, where no copy changes it.
   __device__ __forceinline__ void pad(Index end) const {
@@ -152,7 +160,7 @@ template <class Element, bool cached> struct PartOfRow {
     if (cached || in_vectors) {
       Vector<Element> at_place;
       for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
-      for_pieces(from, columns, [&](const Element* at, const Element* kept) {
+      for_pieces(from, [&](const Element* at, const Element* kept) {
         keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? kept : at).at);
       });
 #pragma unroll
@@ -216,7 +224,7 @@ template <class Element, bool cached> struct PartOfRow {
   }
   __device__ __forceinline__ void write(LogProb log_prob, Element* to, int64_t to_stride) const {
     if (in_vectors) {
-      for_pieces(to, columns, [&](Element* at, const Element* kept) {
+      for_pieces(to, [&](Element* at, const Element* kept) {
         Vector<Element> piece = load_at_once<Vector<Element>>(cached ? kept : from + (at - to));
         float result[kPiece];
 #pragma unroll
@@ -225,6 +233,18 @@ template <class Element, bool cached> struct PartOfRow {
         store_at_once(at, piece);
       });
     } else if (cached) {
+      if constexpr (!kCopiesElements) {
+        if (to_stride == 1)
+          return PairsOfRow<Element>(to, columns)
+              .write([&](int tile) { return cache + tile * kWideTile; },
+                     [&](uint32_t pair) {
+                       const auto two = std::bit_cast<Columns<Element, 2>>(pair);
+                       const float result[2] = {log_prob(widen<float>(two.at[0])), log_prob(widen<float>(two.at[1]))};
+                       Columns<Element, 2> narrowed;
+                       narrow_all(result, narrowed.at);
+                       return std::bit_cast<uint32_t>(narrowed);
+                     });
+      }
       constexpr int kLines = 4;
       for_elements<kLines>(to, to_stride, [&](const auto& next, const Element* kept, const auto& is_there) {
 #pragma unroll

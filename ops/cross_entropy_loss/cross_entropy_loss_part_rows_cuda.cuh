@@ -34,7 +34,8 @@ template <class Element> struct PartRows {
     warps = parts > 1 ? parts
                       : static_cast<int>(std::clamp<int64_t>(std::min<int64_t>(unit, kBatch) / at_once, 1, kLongWarps));
   }
-  int warps_of_block() const { return kLongWarps / warps * warps; }
+  int warps_of_block() const { return kLongWarps / warps * warps; }  // more than half of them
+  static_assert(kLongWarps / 2 * 32 >= kLeastThreads);
   int64_t bytes() const { return warps_of_block() * kBytesOfWarp; }
   bool fits(const Loss<Element>& l, const CudaLaunch& on) const {
     return parts < (l.a.smoothing != 0 ? 2 : kLongWarps) && bytes() + kOther <= on.shared_memory;
@@ -54,13 +55,17 @@ template <class Element> struct PartRows {
   };
 };
 
-template <class Element, bool shows_lse, bool smooth>
+// Known before the run, so that there are registers enough for everything; but not with smoothing.
+enum class RowsAre { kInPieces, kNotInPieces, kSmooth };
+template <class Element, bool shows_lse, RowsAre rows_are>
 __global__ void __launch_bounds__(kLongThreads, 3)
     part_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ PartRows<Element> cut) {
   using P = PartRows<Element>;
   constexpr int V = P::V, kColumns = P::kColumns, kTeams = kLongWarps / 2;  // of more than one warp
   const int lane = lane_of_warp(), warp = static_cast<int>(threadIdx.x) / 32;
   const int team = warp / cut.warps, of_team = warp % cut.warps, lanes_of_row = cut.tiles * P::kLanes;
+  constexpr bool smooth = rows_are == RowsAre::kSmooth;
+  const bool in_vectors = smooth ? l.in_vectors : rows_are == RowsAre::kInPieces;
   const bool alone = cut.warps == 1, leads = of_team == 0;
   __shared__ __align__(8) unsigned char memory_of_kept[kLongWarps][P::kBatch * sizeof(typename P::Kept)];
   __shared__ __align__(8) unsigned char memory_of_told[kTeams][2 * sizeof(typename P::Told)];
@@ -73,7 +78,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
             of_round = cut.parts > 1 ? 1 : cut.warps * cut.at_once;
   const auto part_of = [&](int64_t row, int slot) {
     return PartOfRow<Element, true>{l.at(row, first_column), l.a.input.column, cache + slot * cut.tiles * kWideTile,
-                                    columns, l.in_vectors};
+                                    columns, in_vectors};
   };
   // A lane's tile, in which full lines are added quicker: behind the last column is -Inf whatever row comes.
   const TileGroup<V> group;
@@ -208,7 +213,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
 template <class Element, bool shows_lse>
 Status run_part_rows(const Loss<Element>& l, const PartRows<Element>& cut, const CudaLaunch& on) {
   const int warps = cut.warps_of_block();
-  const auto kernel = l.a.smoothing != 0 ? part_rows<Element, shows_lse, true> : part_rows<Element, shows_lse, false>;
+  const auto kernel = l.a.smoothing != 0 ? part_rows<Element, shows_lse, RowsAre::kSmooth>
+                      : l.in_vectors     ? part_rows<Element, shows_lse, RowsAre::kInPieces>
+                                         : part_rows<Element, shows_lse, RowsAre::kNotInPieces>;
   const int64_t units = ceil_divide(l.a.labels.rows, cut.unit);
   return start(on, kernel, blocks_for(on, units, warps / cut.warps, 3 * kLongWarps / warps), warps * 32,
                static_cast<size_t>(cut.bytes()), l, cut);

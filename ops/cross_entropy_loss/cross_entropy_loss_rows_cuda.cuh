@@ -10,7 +10,8 @@ enum List { kLosses, kZlosses, kLists };
 inline constexpr int64_t kParts = CrossEntropyRowCut::kBlocks * CrossEntropyRowCut::kPartsOfBlock;
 inline constexpr int kSumsOfParts = 16, kSumsOfBlocks = kSumsOfParts + kLists * static_cast<int>(kParts);
 static_assert(kSumsOfParts > kAllWeights && kSumsOfBlocks + CrossEntropyRowCut::kBlocks <= CudaScratch::kNumbers);
-inline constexpr int kAddThreads = 256;  // of a block that adds them: as many are of use
+// Of a block that adds them: as many are needed, and of use.
+inline constexpr int kLeastThreads = 64, kAddThreads = 256;
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -150,6 +151,7 @@ template <class Element> __device__ __forceinline__ void Loss<Element>::add_part
   constexpr int kColumns = kTiles * kOfTile, kQuarters = kAddThreads / kColumns;
   constexpr int kLines = static_cast<int>(kTile) / kOfTile / kQuarters;  // of a quarter
   static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
+  static_assert(kColumns <= kLeastThreads);
   __shared__ double column_of[kColumns], tile_of[kTiles], totals[kLists];
   const TileGroup<1> group;
   const int thread = static_cast<int>(threadIdx.x), column = thread % kColumns, quarter = thread / kColumns;
