@@ -69,6 +69,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const bool alone = cut.warps == 1, leads = of_team == 0;
   __shared__ __align__(8) unsigned char memory_of_kept[kLongWarps][P::kBatch * sizeof(typename P::Kept)];
   __shared__ __align__(8) unsigned char memory_of_told[kTeams][2 * sizeof(typename P::Told)];
+  __shared__ Meeting meetings[kTeams];
+  if (threadIdx.x < kTeams) meetings[threadIdx.x].open(cut.warps);
+  __syncthreads();
   auto* const told = reinterpret_cast<typename P::Told*>(memory_of_told[team % kTeams]);
   Element* const cache = shared_memory<Element>() + warp * P::kTiles * kWideTile;
   // A warp's part of each row, or its rows of each round.
@@ -164,7 +167,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         if (cut.parts > 1 && has_label) now.score = score;
         if (leads) now.ticket = ticket;
       }
-      meet(1 + team, cut.warps * 32);
+      meetings[team].meet(turn);
       ticket = now.ticket;
       if (cut.parts > 1) {
         scores = scores_of_row<kLongWarps>(now.parts, cut.parts);

@@ -107,11 +107,42 @@ __device__ __forceinline__ void end_batch_of_copies() { asm volatile("cp.async.c
 template <int batches> __device__ __forceinline__ void wait_for_batches_but() {
   asm volatile("cp.async.wait_group %0;" ::"n"(batches) : "memory");
 }
-// Waits for so many threads of the block, in whole warps, that meet at the same number from 1 to 15.
-__device__ __forceinline__ void meet(int number, int threads) {
-  __syncwarp();
-  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
+
+// In shared memory: where some warps of a block meet while others go on.  One thread opens it, before a
+// __syncthreads(); then its warps count their meetings, from 0.  The numbered barriers that CUDA has are no quicker,
+// and compute-sanitizer takes what is before and behind the next __syncthreads() for a race when warps have met at them
+// more often than others.
+#if __CUDA_ARCH__ >= 900
+#define DESCEND_WAIT_FOR_MEETING "mbarrier.try_wait"  // sleeps for a while
+#else
+#define DESCEND_WAIT_FOR_MEETING "mbarrier.test_wait"
+#endif
+class Meeting {
+ public:
+  __device__ void open(int warps) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
+  }
+  __device__ __forceinline__ void meet(int number) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0)
+      asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(address()) : "memory");
+    unsigned are_there;
+    do {
+      asm volatile("{\n\t.reg .pred p;\n\t" DESCEND_WAIT_FOR_MEETING
+                   ".parity.shared.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+                   : "=r"(are_there)
+                   : "r"(address()), "r"(number % 2)
+                   : "memory");
+    } while (!are_there);
+  }
+
+ private:
+  __device__ __forceinline__ uint32_t address() const {
+    return static_cast<uint32_t>(__cvta_generic_to_shared(&barrier_));
+  }
+  uint64_t barrier_;
+};
+#undef DESCEND_WAIT_FOR_MEETING
 #endif
 
 constexpr int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -39,7 +39,7 @@ struct Fiber {
   ucontext_t context;
   void* stack = nullptr;
   unsigned mask, source;
-  int meets_at;
+  const void* meets_at;
   uint64_t value;  // given, then got
   bool vote;
   struct Copy {
@@ -169,11 +169,11 @@ bool wait_for_block(bool vote) {
   wait();
   return me.vote;
 }
-void meet(int number, int threads) {
+void meet(const void* place, int threads) {
   Fiber& me = mine();
   me.state = Fiber::kMeets;
-  me.meets_at = number;
-  const auto is_here = [&](const Fiber& fiber) { return fiber.state == Fiber::kMeets && fiber.meets_at == number; };
+  me.meets_at = place;
+  const auto is_here = [&](const Fiber& fiber) { return fiber.state == Fiber::kMeets && fiber.meets_at == place; };
   const auto end = fibers.begin() + blockDim.x;
   if (std::count_if(fibers.begin(), end, is_here) == threads)
     for (auto fiber = fibers.begin(); fiber < end; ++fiber)

@@ -33,9 +33,9 @@ namespace descend::emulated {
 // Runs the function by every thread of every block.
 void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread);
 
-// Return when all threads of the block, so many that meet at a number, or those of the warp that the mask names, are
+// Return when all threads of the block, so many that meet at a place, or those of the warp that the mask names, are
 // here.
-void meet(int number, int threads);
+void meet(const void* place, int threads);
 bool wait_for_block(bool vote);                                          // whether any voted so
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
@@ -113,7 +113,14 @@ Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t 
 }
 inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
-inline void meet(int number, int threads) { emulated::meet(number, threads); }
+class Meeting {
+ public:
+  void open(int warps) { threads_ = warps * 32; }
+  void meet(int) { emulated::meet(this, threads_); }
+
+ private:
+  int threads_;
+};
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) {
   emulated::begin_copy(shared, from, sizeof(Piece));
