@@ -31,14 +31,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   const unsigned columns = static_cast<unsigned>(across < g.columns_per_block ? across : g.columns_per_block);
   const Element* const from = g.log_prob + first_row * g.a.log_prob.row + first * g.a.log_prob.column;
   Element* const to = g.out + first_row * g.a.out.row + first * g.a.out.column;
-  const double* totals = g.scratch->numbers + kWeights;
-  if (g.adds_rows) {
-    sum_few_rows(g.labels, few);
-    __syncthreads();
-    totals = few;
-  } else {
-    wait_for_kernel_before();
-  }
+  const double* const totals = g.totals(few);
   if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
   __syncthreads();
   constexpr bool close = layout != Layout::kAnyhow;

@@ -73,6 +73,16 @@ template <class Element> struct Gradient {
   Divisor parts;  // of the columns
   bool adds_rows = false;
 
+  // The sums over rows (kWeights, kRows), by all threads of a block; `few` is its shared memory.
+  __device__ __forceinline__ const double* totals(double (&few)[2]) const {
+    if (adds_rows) {
+      sum_few_rows(labels, few);
+      __syncthreads();
+      return few;
+    }
+    wait_for_kernel_before();
+    return scratch->numbers + kWeights;
+  }
   __device__ Row<Element> row_of(int64_t row, int64_t first, int64_t end, const double* totals) const;
   __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
 };

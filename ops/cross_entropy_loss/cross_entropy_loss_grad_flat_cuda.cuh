@@ -45,14 +45,7 @@ __global__ void __launch_bounds__(kThreads, 4)
   };
   unsigned last = elements - 1;
   const unsigned rows = divide(last) + 1, mine = threadIdx.x;
-  const double* totals = g.scratch->numbers + kWeights;
-  if (g.adds_rows) {
-    sum_few_rows(g.labels, few);
-    __syncthreads();
-    totals = few;
-  } else {
-    wait_for_kernel_before();
-  }
+  const double* const totals = g.totals(few);
   if (mine < rows)
     row_of[mine] = g.row_of(first_row + mine, mine == 0 ? in_row : 0, mine + 1 == rows ? last + 1 : classes, totals);
   __syncthreads();
