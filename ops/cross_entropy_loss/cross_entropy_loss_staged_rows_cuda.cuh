@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
   // A warp begins with the unit of its own number, and asks for another number whenever it begins with one.
   const int64_t unit = unit_of_rows(l.cut, S::kRows), warps = int64_t{gridDim.x} * S::kWarps,
                 number = blockIdx.x * S::kWarps + warp;
-  const auto take = [&] { return lane == 0 ? atomicAdd(&l.scratch->tickets[kUnitsTaken], 1u) : 0; };
+  const auto take = [&] { return lane == 0 ? take_unit(l.scratch) : 0; };
   const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
   const int lines = classes / S::kColumns;  // of a row
   Piece* const stage = shared_memory<Piece>() + warp * S::kRows * apart;

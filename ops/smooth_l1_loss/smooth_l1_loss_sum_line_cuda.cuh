@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(L::kThreads)
   __shared__ unsigned taken[kKnown];
   Stage* const ring = shared_memory<Stage>() + warp * L::kStages;
   const int64_t whole = cut.count / kChunk;
-  const auto take = [&] { return thread == 0 ? gridDim.x + atomicAdd(&scratch->tickets[kUnitsTaken], 1u) : 0; };
+  const auto take = [&] { return thread == 0 ? gridDim.x + take_unit(scratch) : 0; };
   const unsigned second = take();
   if (thread == 0) taken[0] = blockIdx.x;
   __syncthreads();

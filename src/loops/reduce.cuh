@@ -31,6 +31,12 @@ __device__ inline bool is_last_block(unsigned* ticket) {
 // Tickets of the scratch: how many blocks are done, and how many units of work are taken where blocks, or warps, take
 // them as they come along.
 inline constexpr int kBlocksDone = 0, kUnitsTaken = 1;
+// A unit that nobody has taken, by one thread, which need not wait for its number before it needs it: atomicAdd the
+// compiler would turn into one for all threads of a warp that might come here, and they would wait for it.
+inline constexpr unsigned kMostUnits = 1u << 31;  // with all numbers it would be an addition again
+__device__ __forceinline__ unsigned take_unit(CudaScratch* scratch) {
+  return atomicInc(&scratch->tickets[kUnitsTaken], kMostUnits);
+}
 
 // How a sum is cut into units, whose sums are kept in the scratch: tiles, so that many blocks have some, or chunks, or
 // groups.

@@ -14,6 +14,7 @@
 #include <functional>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles, and launch.h has less
                           // scratch
@@ -75,6 +76,7 @@ template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by) {
 
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* at, unsigned by) { return (*at += by) - by; }
+inline unsigned atomicInc(unsigned* at, unsigned most) { return std::exchange(*at, *at >= most ? 0 : *at + 1); }
 inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long by) { return (*at += by) - by; }
 inline int atomicAdd(int* at, int by) { return (*at += by) - by; }
 template <class T> T __ldcg(const T* at) { return *at; }
@@ -90,6 +92,7 @@ inline uint32_t __vcmpeq2(uint32_t a, uint32_t b) {
   const uint32_t differ = a ^ b;
   return ((differ & 0xffffu) == 0 ? 0xffffu : 0) | (differ >> 16 == 0 ? 0xffff0000u : 0);
 }
+inline int __ffs(int x) { return std::countr_zero(static_cast<unsigned>(x)) + 1; }  // x is not 0
 inline int min(int a, int b) { return std::min(a, b); }
 inline int max(int a, int b) { return std::max(a, b); }
 
