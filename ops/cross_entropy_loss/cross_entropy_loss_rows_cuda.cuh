@@ -8,10 +8,9 @@ namespace descend::cuda {
 // Sums over a part of the rows, and where they are among the numbers of the scratch.
 enum List { kLosses, kZlosses, kLists };
 inline constexpr int64_t kParts = CrossEntropyRowCut::kBlocks * CrossEntropyRowCut::kPartsOfBlock;
-inline constexpr int kSumsOfParts = 16, kSumsOfBlocks = kSumsOfParts + kLists * static_cast<int>(kParts);
-static_assert(kSumsOfParts > kAllWeights && kSumsOfBlocks + CrossEntropyRowCut::kBlocks <= CudaScratch::kNumbers);
-// Of a block that adds them: as many are needed, and of use.
-inline constexpr int kLeastThreads = 64, kAddThreads = 256;
+inline constexpr int kSumsOfParts = 16;
+static_assert(kSumsOfParts > kAllWeights && kSumsOfParts + kLists * kParts <= CudaScratch::kNumbers);
+inline constexpr int kLeastThreads = 64;  // of a block that adds them
 
 struct RowLoss {
   double loss = 0, zloss = 0;
@@ -139,60 +138,48 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 }
 
 // By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as
-// sums.h has them.  A column of a tile has four threads, if there are enough, of which each asks for a quarter of it,
-// and adds that when the one before it has.
+// sums.h has them.  A column of a tile has as many threads as add a block's parts.
 template <class Element> __device__ __forceinline__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
   if (threadIdx.x == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
   if (none) return;
-  constexpr int kMost = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock), kOfTile = TileGroup<1>::kSize;
-  constexpr int kBlocks = static_cast<int>(CrossEntropyRowCut::kBlocks), kTiles = kBlocks / static_cast<int>(kTile);
-  constexpr int kColumns = kTiles * kOfTile, kQuarters = kAddThreads / kColumns;
-  constexpr int kLines = static_cast<int>(kTile) / kOfTile / kQuarters;  // of a quarter
+  constexpr int kLanes = static_cast<int>(CrossEntropyRowCut::kPartsOfBlock) / 2, kOfTile = TileGroup<1>::kSize;
+  constexpr int kTiles = static_cast<int>(CrossEntropyRowCut::kBlocks / kTile), kColumns = kTiles * kOfTile;
+  constexpr int kLines = static_cast<int>(kTile) / kOfTile, kAtOnce = 8;
   static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
-  static_assert(kColumns <= kLeastThreads);
+  static_assert(kColumns <= kLeastThreads && kColumns * kLanes % 32 == 0);
   __shared__ double column_of[kColumns], tile_of[kTiles], totals[kLists];
   const TileGroup<1> group;
-  const int thread = static_cast<int>(threadIdx.x), column = thread % kColumns, quarter = thread / kColumns;
-  const int quarters = std::min(kQuarters, static_cast<int>(blockDim.x) / kColumns);  // at once
-  const int first = column / kOfTile * static_cast<int>(kTile) + column % kOfTile;
+  const int thread = static_cast<int>(threadIdx.x), rank = thread % kLanes;
   const int parts = static_cast<int>(cut.part_of(a.labels.rows - 1)) + 1;
-  const int of_block = static_cast<int>(cut.per_block / cut.per_part), blocks = (parts - 1) / of_block + 1;
-  double* const sums_of_blocks = scratch->numbers + kSumsOfBlocks;
+  const int of_block = static_cast<int>(cut.per_block / cut.per_part);
   if (thread < kLists) totals[thread] = 0;
   for (int list = 0; list < (a.shows_lse() ? kLists : 1); ++list) {
     const double* const numbers = scratch->numbers + kSumsOfParts + list * kParts;
-#pragma unroll 4
-    for (int block = thread; block < blocks; block += static_cast<int>(blockDim.x)) {
-      const int begin = block * of_block, there = parts - begin < of_block ? parts - begin : of_block;
-      double part[kMost];
+#pragma unroll 1
+    for (int column = thread / kLanes; column < kColumns; column += static_cast<int>(blockDim.x) / kLanes) {
+      const int first = column / kOfTile * static_cast<int>(kTile) + column % kOfTile;
+      double sum = 0;
+#pragma unroll 1
+      for (int line = 0; line < kLines; line += kAtOnce) {
+        double part[kAtOnce][2];
 #pragma unroll
-      for (int k = 0; k < kMost; ++k) part[k] = __ldcg(numbers + begin + (k < there ? k : 0));  // all at once
+        for (int i = 0; i < kAtOnce; ++i)
 #pragma unroll
-      for (int k = 0; k < kMost; ++k) part[k] = k < there ? part[k] : 0;
+          for (int j = 0; j < 2; ++j) {
+            const int k = rank + j * kLanes, number = (first + (line + i) * kOfTile) * of_block + k;
+            part[i][j] = k < of_block && number < parts ? __ldcg(numbers + number) : 0;
+          }
 #pragma unroll
-      for (int width = kMost / 2; width > 0; width /= 2)
-#pragma unroll
-        for (int k = 0; k < width; ++k) part[k] += part[k + width];
-      sums_of_blocks[block] = part[0];
+        for (int i = 0; i < kAtOnce; ++i) {
+          double of_block_of_rows[1] = {part[i][0] + part[i][1]};
+          sum += add_columns<1, kLanes>(of_block_of_rows, ~0u);
+        }
+      }
+      if (rank == 0) column_of[column] = sum;
     }
     __syncthreads();
-    for (int begun = 0; begun < kQuarters; begun += quarters) {
-      const int mine = begun + quarter, mine_first = first + mine * kLines * kOfTile;
-      double line[kLines];
-#pragma unroll
-      for (int i = 0; i < kLines; ++i) line[i] = __ldcg(sums_of_blocks + (mine_first + i * kOfTile) % kBlocks);
-      for (int turn = 0; turn < quarters; ++turn) {
-        if (quarter == turn && mine < kQuarters) {
-          double sum = mine == 0 ? 0 : column_of[column];
-#pragma unroll
-          for (int i = 0; i < kLines; ++i) sum += mine_first + i * kOfTile < blocks ? line[i] : 0;
-          column_of[column] = sum;
-        }
-        __syncthreads();
-      }
-    }
     if (thread < kColumns) {
       double columns[1] = {column_of[thread]};
       const double sum = add_columns<1>(columns, group.mask);
