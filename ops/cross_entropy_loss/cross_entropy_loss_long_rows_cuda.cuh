@@ -8,6 +8,7 @@
 // What fits nowhere: cross_entropy_loss_longest_rows_cuda.cuh.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_rows_so_far_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_team_cuda.cuh"
 
 namespace descend::cuda {

@@ -3,6 +3,7 @@
 // it three times.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_rows_so_far_cuda.cuh"
 
 namespace descend::cuda {
 

@@ -51,9 +51,11 @@ DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) 
   const float minus_most = 0 - most;  // not -0
   float shifted, p;
   if constexpr (std::is_same_v<Element, float>) {
-    float low;
-    difference = two_sum(d, x, minus_most, low);
-    p = quick_exp_parts(d, difference, low, shifted);
+    // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
+    // `most`.
+    const float large = std::fmin(x, minus_most), small = std::fmax(x, minus_most);
+    difference = large + small;
+    p = quick_exp_parts(d, difference, small - (difference - large), shifted);
   } else {
     difference = x + minus_most;
     p = quick_exp_parts<!shows_lse>(d, difference, shifted);

@@ -65,15 +65,18 @@ template <class Element, class T, int V> __device__ __forceinline__ void narrow_
   }
 }
 
-// Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes one for each element.
-template <class Piece> __device__ __forceinline__ void store_at_once(void* to, const Piece& piece) {
+// Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes one for each element.  Or does not,
+// without a branch.
+template <class Piece>
+__device__ __forceinline__ void store_at_once(void* to, const Piece& piece, bool is_there = true) {
   const uint4 words = std::bit_cast<uint4>(piece);
 #ifdef DESCEND_EMULATED
-  *static_cast<uint4*>(to) = words;
+  if (is_there) *static_cast<uint4*>(to) = words;
 #else
-  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(words.x), "r"(words.y), "r"(words.z),
-               "r"(words.w)
-               : "memory");
+  asm volatile(
+      "{\n\t.reg .pred p;\n\tsetp.ne.u32 p, %5, 0;\n\t@p st.global.v4.b32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
+      "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w), "r"(static_cast<uint32_t>(is_there))
+      : "memory");
 #endif
 }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// Rows longer than a tile, of one part or a few, on GPUs: how warps share them, and what a warp does with its own.  It
+// has a part in its shared memory, or as many shorter rows as there is room for, and adds up all tiles at once, a group
+// of lanes each.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+
+namespace descend::cuda {
+
+// How warps share rows: in teams, of which each takes a unit of rows after the other, and those in rounds.
+template <class Element> struct PartRows {
+  static constexpr int V = 8 / sizeof(Element);                             // columns of a lane
+  static constexpr int kLanes = TileGroup<V>::kSize, kTiles = 32 / kLanes;  // of a tile; of a warp
+  static constexpr int kColumns = kTiles * static_cast<int>(kTile);         // of a part
+  static_assert(kColumns * sizeof(Element) == CrossEntropyParts::kLeast);
+  static constexpr int kBatch = 16;  // rows whose losses are computed at once
+  static constexpr int64_t kBytesOfWarp = kTiles * kWideTile * sizeof(Element);
+  static constexpr int64_t kOther = 6 << 10;  // bytes of shared memory that have names, and what CUDA keeps
+
+  int parts;     // of a row, up to kLongWarps
+  int tiles;     // that a row, or a part of one, has room for: a power of two
+  int at_once;   // rows of a warp
+  int64_t unit;  // rows that a team takes at a time: a power of two
+  int warps;     // of a team
+
+  PartRows(int64_t classes, const CrossEntropyRowCut& rows)
+      : parts(static_cast<int>(std::min<int64_t>(ceil_divide(classes, kColumns), kLongWarps))) {
+    const uint64_t all_tiles = static_cast<uint64_t>(ceil_divide(classes, kTile));
+    tiles = parts > 1 ? kTiles : static_cast<int>(std::bit_ceil(all_tiles));
+    at_once = kTiles / tiles;
+    unit = unit_of_rows(rows, parts > 1 ? 2 : at_once);
+    // A unit that one warp would have for long would be what the others wait for at the end.
+    warps = parts > 1 ? parts
+                      : static_cast<int>(std::clamp<int64_t>(std::min<int64_t>(unit, kBatch) / at_once, 1, kLongWarps));
+  }
+  int warps_of_block() const { return kLongWarps / warps * warps; }  // more than half of them
+  static_assert(kLongWarps / 2 * 32 >= kLeastThreads);
+  int64_t bytes() const { return warps_of_block() * kBytesOfWarp; }
+  bool fits(const Loss<Element>& l, const CudaLaunch& on) const {
+    return parts < (l.a.smoothing != 0 ? 2 : kLongWarps) && bytes() + kOther <= on.shared_memory;
+  }
+
+  // What is kept of a row until its loss is computed.
+  struct Kept {
+    double log_sum, distance;
+    float most;
+    Element score;  // the label's
+  };
+  // What warps of a team tell each other.
+  struct Told {
+    PartScores parts[kLongWarps];
+    unsigned ticket;
+    Element score;
+  };
+};
+
+// Known before the run, so that there are registers enough for everything; but not with smoothing.
+enum class RowsAre { kInPieces, kNotInPieces, kSmooth };
+
+// What a warp has of each round: a part of a row, or so many rows, in its shared memory.
+template <class Element, RowsAre rows_are> class RowsOfWarp {
+  using P = PartRows<Element>;
+  static constexpr int V = P::V, kLanes = P::kLanes, kPiece = Vector<Element>::kCount;
+  static constexpr bool smooth = rows_are == RowsAre::kSmooth;
+
+ public:
+  int first_row, first_column, columns;  // of a round; of the part, and how many
+  int lanes_of_row;
+
+  __device__ __forceinline__ RowsOfWarp(const Loss<Element>& loss, const P& rows, int warp)
+      : l_(loss), cut_(rows), cache_(shared_memory<Element>() + warp * P::kTiles * kWideTile) {
+    const int of_team = warp % rows.warps, lane = lane_of_warp();
+    first_row = rows.parts > 1 ? 0 : of_team * rows.at_once;
+    first_column = rows.parts > 1 ? of_team * P::kColumns : 0;
+    columns = min(static_cast<int>(loss.a.labels.classes) - first_column, P::kColumns);
+    lanes_of_row = rows.tiles * kLanes;
+    tile_ = cache_ + lane / kLanes * kWideTile;
+    first_of_tile_ = lane / kLanes % rows.tiles * static_cast<int>(kTile);
+    width_ = min(max(columns - first_of_tile_, 0), static_cast<int>(kTile));
+    // Full lines are added quicker: behind the last column is -Inf whatever row comes.
+    for (int c = width_ + group_.rank; c < padded(); c += kLanes)
+      tile_[c] = narrow<Element>(-std::numeric_limits<float>::infinity());
+  }
+
+  // Begins to copy `there` rows from number `row` on; then all are in shared memory, for the whole warp.
+  __device__ __forceinline__ void begin(int64_t row, int there) const {
+    if constexpr (rows_are == RowsAre::kInPieces) {
+      for_lines(l_.at(row, first_column), l_.a.input.row, there, [](const Element* at, Element* kept, int left, int) {
+#pragma unroll
+        for (int i = 0; i < kLines; ++i)
+          if (i * kLine < left)
+            begin_copy(reinterpret_cast<Vector<Element>*>(kept + place_in_cache(i * kLine)),
+                       reinterpret_cast<const Vector<Element>*>(at + i * kLine));
+      });
+    } else {
+      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
+    }
+  }
+  __device__ __forceinline__ void end(int64_t row, int there) const {
+    if constexpr (rows_are != RowsAre::kInPieces)
+      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).end();
+    wait_for_copies();
+    __syncwarp();
+  }
+  // Of a lane's row: the largest score in each of its lanes, the sums in the first.  A row that is not there gives
+  // something that nobody asks for.
+  template <bool shows_lse> __device__ __forceinline__ Scores scores() const {
+    const TileScores<Element, true> of_tile{tile_, 1};
+    Columns<Element, V> largest;
+#pragma unroll
+    for (Element& each : largest.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
+#pragma unroll 8
+    for (int c = group_.rank * V; c < padded(); c += static_cast<int>(kSumColumns<double>))
+      keep_larger(largest.at, of_tile.template columns<V>(c).at);
+    Scores scores{kLeastMost, 0, 0, 0};
+#pragma unroll
+    for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
+    scores.most = over_row(scores.most, [](float a, float b) { return std::fmax(a, b); }) + 0.0f;
+    scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, scores.times);
+    if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
+    scores.below = sum_of_tiles(scores.below);
+    scores.times = over_row(scores.times, [](int a, int b) { return a + b; });
+    if (smooth) scores.distance = sum_of_tiles(scores.distance);
+    return scores;
+  }
+  // The score of a column, by the first lane of a row.
+  __device__ __forceinline__ Element score_of(int column) const { return tile_[place_in_cache(column)]; }
+  // Writes rows whose first lanes have f.
+  __device__ __forceinline__ void write(int64_t row, int there, const LogProb& f) const {
+    const auto of_row = [&](int lane) {
+      return LogProb{__shfl_sync(~0u, f.high, lane), __shfl_sync(~0u, f.low, lane)};
+    };
+    Element* const to = l_.log_prob + row * l_.a.log_prob.row + first_column * l_.a.log_prob.column;
+    if constexpr (rows_are == RowsAre::kInPieces) {
+      for_lines(to, l_.a.log_prob.row, there, [&](Element* at, const Element* kept, int left, int first_lane) {
+        const LogProb log_prob = of_row(first_lane);
+#pragma unroll
+        for (int i = 0; i < kLines; ++i) {
+          Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
+          float result[kPiece];
+#pragma unroll
+          for (int j = 0; j < kPiece; ++j) result[j] = log_prob(widen<float>(piece.at[j]));
+          narrow_all(result, piece.at);
+          store_at_once(at + i * kLine, piece, i * kLine < left);
+        }
+      });
+    } else {
+#pragma unroll 1
+      for (int slot = 0; slot < there; ++slot)
+        part_of(row + slot, slot)
+            .write(of_row(slot * lanes_of_row), to + slot * l_.a.log_prob.row, l_.a.log_prob.column);
+    }
+    __syncwarp();  // what a lane copies next no other lane still reads
+  }
+
+ private:
+  // f(at, kept, left, first_lane) for this lane's pieces of so many rows, kLines lines of one of them at a time: where
+  // the first piece is in a matrix, and in the cache, how many columns there are from it on, and the row's first lane.
+  static constexpr int kLine = 32 * kPiece, kLines = 4, kAtOnce = kLines * kLine;
+  template <class At, class F>
+  __device__ __forceinline__ void for_lines(At* row, int64_t stride, int rows, const F& f) const {
+    static_assert(kAtOnce % kTile == 0);
+    const int mine = lane_of_warp() * kPiece, end = (columns + kAtOnce - 1) / kAtOnce * kAtOnce;
+    const int64_t to_next = stride - end;
+    const int kept_to_next = cut_.tiles * kWideTile - place_in_cache(end);
+    At* at = row + mine;
+    Element* kept = cache_ + mine;
+    int done = 0;
+#pragma unroll 1
+    for (int first_lane = 0; first_lane < rows * lanes_of_row;) {
+      f(at, kept, columns - mine - done, first_lane);
+      done += kAtOnce;
+      at += kAtOnce;
+      kept += place_in_cache(kAtOnce);
+      if (done < end) continue;
+      done = 0;
+      at += to_next;
+      kept += kept_to_next;
+      first_lane += lanes_of_row;
+    }
+  }
+  __device__ __forceinline__ PartOfRow<Element, true> part_of(int64_t row, int slot) const {
+    return {l_.at(row, first_column), l_.a.input.column, cache_ + slot * cut_.tiles * kWideTile, columns,
+            smooth && l_.in_vectors};
+  }
+  __device__ __forceinline__ int padded() const { return (width_ + kExpColumns - 1) / kExpColumns * kExpColumns; }
+  // Of the lanes of a row, in each of them.
+  template <class T, class F> __device__ __forceinline__ T over_row(T x, const F& f) const {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) {
+      const T other = f(x, __shfl_xor_sync(~0u, x, step));
+      if (step <= kLanes || step < lanes_of_row) x = other;
+    }
+    return x;
+  }
+  // In the first lane of a row.
+  __device__ __forceinline__ double sum_of_tiles(double x) const {
+#pragma unroll
+    for (int apart = 16; apart >= kLanes; apart /= 2)
+      if (apart == kLanes || apart < lanes_of_row) x += __shfl_down_sync(~0u, x, static_cast<unsigned>(apart));
+    return x;
+  }
+
+  const Loss<Element>& l_;
+  const P& cut_;
+  Element *const cache_, *tile_;           // of the warp; a lane's
+  const TileGroup<V> group_{.mask = ~0u};  // all groups add at once
+  int first_of_tile_, width_;
+};
+
+}  // namespace descend::cuda
