@@ -38,6 +38,16 @@ class Bits(unittest.TestCase):
         result = run("--filter", "SmoothL1Loss", DESCEND_EMULATED_ORDER="1", **on_host)  # a card with less memory
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
+    @unittest.skipUnless(EMULATED.exists(), "CUDA's headers are not here")
+    def test_cuda_kernels_on_the_host_agree_with_the_reference_where_digests_do_not_look(self):
+        # NaN, infinities and the ends of the range.
+        tests = ":".join(f"*Operators.*{name}*" for name in ("nan", "infinit", "number", "landmarks"))
+        environment = clean_environment(DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(EMULATED.parent))
+        result = subprocess.run([PROGRAM.parent / "descend_tests", f"--gtest_filter={tests}", "--gtest_brief=1"],
+                                env=environment, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout[-4000:] + result.stderr[-4000:])
+        self.assertGreater(int(re.search(r"PASSED  \] (\d+) test", result.stdout)[1]), 20)
+
     def test_do_not_depend_on_the_number_of_threads(self):
         for threads in ("1", "2", "3", "7"):
             result = run("--targets", "SCALAR", DESCEND_THREADS=threads)

@@ -54,7 +54,7 @@ DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) 
     // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
     // `most`.
     const float large = std::fmin(x, minus_most), small = std::fmax(x, minus_most);
-    difference = large + small;
+    difference = x + minus_most;  // NaN if x is, which fmin and fmax take for none
     p = quick_exp_parts(d, difference, small - (difference - large), shifted);
   } else {
     difference = x + minus_most;
