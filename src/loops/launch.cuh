@@ -120,12 +120,10 @@ template <int batches> __device__ __forceinline__ void wait_for_batches_but() {
 class Meeting {
  public:
   __device__ void open(int warps) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps * 32) : "memory");
   }
   __device__ __forceinline__ void meet(int number) {
-    __syncwarp();
-    if (threadIdx.x % 32 == 0)
-      asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(address()) : "memory");
+    asm volatile("{\n\t.reg .b64 state;\n\tmbarrier.arrive.shared.b64 state, [%0];\n\t}" ::"r"(address()) : "memory");
     unsigned are_there;
     do {
       asm volatile("{\n\t.reg .pred p;\n\t" DESCEND_WAIT_FOR_MEETING
