@@ -42,7 +42,8 @@ class Bits(unittest.TestCase):
     def test_cuda_kernels_on_the_host_agree_with_the_reference_where_digests_do_not_look(self):
         # NaN, infinities and the ends of the range.
         tests = ":".join(f"*Operators.*{name}*" for name in ("nan", "infinit", "number", "landmarks"))
-        environment = clean_environment(DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(EMULATED.parent))
+        environment = clean_environment(DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(EMULATED.parent),
+                                        DESCEND_EMULATED_ORDER="2")
         result = subprocess.run([PROGRAM.parent / "descend_tests", f"--gtest_filter={tests}", "--gtest_brief=1"],
                                 env=environment, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stdout[-4000:] + result.stderr[-4000:])

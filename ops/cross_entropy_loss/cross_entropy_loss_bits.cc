@@ -182,6 +182,8 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       add(bits, "aclnnCrossEntropyLossGrad", backward, {6, classes, t, "mean", 0, true}, {});
     }
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 2101, DataType::kFloat, "mean"}, {});
+  // Of three parts, and so many that a GPU's block of fewer threads than others adds all columns of their losses.
+  add(bits, "aclnnCrossEntropyLoss", forward, {1600, 4101, DataType::kFloat, "mean"}, {});
   // So many that its warps share them, and take others again.
   add(bits, "aclnnCrossEntropyLoss", forward, {33000, 520, DataType::kFloat, "mean"}, {});
   // So many that a GPU's warps take more than one batch, without a sum; and again, when that has been done before.

@@ -66,6 +66,32 @@ TEST_F(CrossEntropyLossOperators, views_may_reach_beyond_2_to_the_31_elements) {
   for (int k : {0, 1}) EXPECT_EQ(aclDestroyTensor(far[k]), 0);
 }
 
+// Of which a GPU's warp has several at once.
+TEST_F(CrossEntropyLossOperators, rows_may_lie_apart) {
+  constexpr int64_t kRows = 2100, kClasses = 600, kFrom = 608, kTo = 616;
+  for (DataType dtype : kFloats) {
+    Loss l({.rows = kRows, .classes = kClasses, .dtype = dtype});
+    Tensor from(dtype, {kRows, kClasses}, View{{kFrom, 1}, 0, kRows * kFrom});
+    Tensor to(dtype, {kRows, kClasses}, View{{kTo, 1}, 0, kRows * kTo});
+    for (int64_t i = 0; i < from.size(); ++i) from.set(i, l.input.get(i));
+    from.upload();
+    to.upload();
+    ASSERT_EQ(l.run(), 0);
+    l.download();
+    const std::string loss = l.loss.bits(0);
+    ASSERT_EQ(call(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, nullptr, from.on_device(),
+                   l.target.on_device(), nullptr, text(l.c.reduction), l.c.ignored, 0.0, 0.0, true, l.loss.on_device(),
+                   to.on_device(), l.zloss.on_device(), l.lse.on_device()),
+              0)
+        << recent_error();
+    l.loss.download();
+    EXPECT_EQ(l.loss.bits(0), loss);
+    to.download();
+    EXPECT_TRUE(to.untouched_outside());
+    for (int64_t i = 0; i < to.size(); ++i) ASSERT_EQ(to.bits(i), l.logProb.bits(i)) << i;
+  }
+}
+
 TEST_F(CrossEntropyLossOperators, work_in_place) {
   std::vector<Case> cases;
   for (DataType dtype : kFloats) {

@@ -148,7 +148,7 @@ template <class Element> __device__ __forceinline__ void Loss<Element>::add_part
   constexpr int kTiles = static_cast<int>(CrossEntropyRowCut::kBlocks / kTile), kColumns = kTiles * kOfTile;
   constexpr int kLines = static_cast<int>(kTile) / kOfTile, kAtOnce = 8;
   static_assert(kTiles <= kTilesOfChunk, "one chunk of blocks");
-  static_assert(kColumns <= kLeastThreads && kColumns * kLanes % 32 == 0);
+  static_assert(kColumns <= kLeastThreads && kColumns * kLanes % 32 == 0 && kLines % kAtOnce == 0);
   __shared__ double column_of[kColumns], tile_of[kTiles], totals[kLists];
   const TileGroup<1> group;
   const int thread = static_cast<int>(threadIdx.x), rank = thread % kLanes;

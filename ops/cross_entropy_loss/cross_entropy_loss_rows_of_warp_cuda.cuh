@@ -18,7 +18,7 @@ template <class Element> struct PartRows {
   static constexpr int64_t kOther = 6 << 10;  // bytes of shared memory that have names, and what CUDA keeps
 
   int parts;     // of a row, up to kLongWarps
-  int tiles;     // that a row, or a part of one, has room for: a power of two
+  int tiles;     // that a row, or a part of one, has room for: a power of two, 2 at least
   int at_once;   // rows of a warp
   int64_t unit;  // rows that a team takes at a time: a power of two
   int warps;     // of a team
@@ -82,7 +82,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
       tile_[c] = narrow<Element>(-std::numeric_limits<float>::infinity());
   }
 
-  // Begins to copy `there` rows from number `row` on; then all are in shared memory, for the whole warp.
+  // Begins to copy `there` rows from number `row` on.
   __device__ __forceinline__ void begin(int64_t row, int there) const {
     if constexpr (rows_are == RowsAre::kInPieces) {
       for_lines(l_.at(row, first_column), l_.a.input.row, there, [](const Element* at, Element* kept, int left, int) {
@@ -96,6 +96,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
       for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
     }
   }
+  // After begin() of the same rows: all are in shared memory, for the whole warp.
   __device__ __forceinline__ void end(int64_t row, int there) const {
     if constexpr (rows_are != RowsAre::kInPieces)
       for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).end();
@@ -184,7 +185,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
             smooth && l_.in_vectors};
   }
   __device__ __forceinline__ int padded() const { return (width_ + kExpColumns - 1) / kExpColumns * kExpColumns; }
-  // Of the lanes of a row, in each of them.
+  // Of the lanes of a row, in each of them.  A row has two tiles at least, so that steps up to kLanes are always taken.
   template <class T, class F> __device__ __forceinline__ T over_row(T x, const F& f) const {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) {

@@ -42,8 +42,8 @@ struct Scores {
 };
 
 // exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast, and NaN, the result is of no use.  shows_lse: halves have the exponential of floats, for the reason that the
-// CPU's ExpBelow has.
+// kLeast the result is of no use; NaN gives NaN.  shows_lse: halves have the exponential of floats, for the reason that
+// the CPU's ExpBelow has.
 inline constexpr float kLeast = -155;
 template <class Element, bool shows_lse = false>
 DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {

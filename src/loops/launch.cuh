@@ -109,9 +109,9 @@ template <int batches> __device__ __forceinline__ void wait_for_batches_but() {
 }
 
 // In shared memory: where some warps of a block meet while others go on.  One thread opens it, before a
-// __syncthreads(); then its warps count their meetings, from 0.  The numbered barriers that CUDA has are no quicker,
-// and compute-sanitizer takes what is before and behind the next __syncthreads() for a race when warps have met at them
-// more often than others.
+// __syncthreads(); then all threads of so many warps call meet(), with the number of the meeting from 0 on, or that
+// modulo 2.  The numbered barriers that CUDA has are no quicker, and compute-sanitizer takes what is before and behind
+// the next __syncthreads() for a race when warps have met at them more often than others.
 #if __CUDA_ARCH__ >= 900
 #define DESCEND_WAIT_FOR_MEETING "mbarrier.try_wait"  // sleeps for a while
 #else

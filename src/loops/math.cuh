@@ -69,9 +69,6 @@ template <class D> DESCEND_FORMULA Of<D> clamp(D d, Of<D> x, Of<D> low, Of<D> hi
 template <class D> DESCEND_FORMULA Of<D> two_product(D d, Of<D> a, Of<D> b, Of<D>& low) {
   return scalar::two_product(VectorMath<D>(d), a, b, low);
 }
-template <class D> DESCEND_FORMULA Of<D> two_sum(D d, Of<D> a, Of<D> b, Of<D>& low) {
-  return scalar::two_sum(VectorMath<D>(d), a, b, low);
-}
 template <class D> DESCEND_FORMULA Of<D> scale_by_power_of_two(D d, Of<D> v, Of<D> k) {
   return scalar::scale_by_power_of_two(VectorMath<D>(d), v, k);
 }

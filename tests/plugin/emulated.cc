@@ -169,7 +169,8 @@ bool wait_for_block(bool vote) {
   wait();
   return me.vote;
 }
-void meet(const void* place, int threads) {
+void meet(const void* place, int threads, int ahead) {
+  if (ahead % 2 != 0) die("it comes to another meeting than the others");
   Fiber& me = mine();
   me.state = Fiber::kMeets;
   me.meets_at = place;

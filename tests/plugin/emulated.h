@@ -36,8 +36,8 @@ void run(int64_t blocks, int threads, size_t shared, const std::function<void()>
 
 // Return when all threads of the block, so many that meet at a place, or those of the warp that the mask names, are
 // here.
-void meet(const void* place, int threads);
-bool wait_for_block(bool vote);                                          // whether any voted so
+void meet(const void* place, int threads, int ahead);  // of the meetings that there have been, modulo 2
+bool wait_for_block(bool vote);                        // whether any voted so
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
 void* dynamic_shared_memory();
@@ -118,11 +118,11 @@ inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
 class Meeting {
  public:
-  void open(int warps) { threads_ = warps * 32; }
-  void meet(int) { emulated::meet(this, threads_); }
+  void open(int warps) { threads_ = warps * 32, arrived_ = 0; }
+  void meet(int number) { emulated::meet(this, threads_, number - arrived_++ / threads_); }
 
  private:
-  int threads_;
+  int threads_, arrived_;
 };
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) {
