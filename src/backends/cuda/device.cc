@@ -18,6 +18,7 @@ constexpr uint64_t kKept = uint64_t{1} << 30;  // bytes of freed memory that the
 CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
     : index_(index),
       name_(properties.name),
+      memory_(properties.totalGlobalMem),
       multiprocessors_(properties.multiProcessorCount),
       shared_memory_(static_cast<int>(properties.sharedMemPerBlockOptin)),
       largest_cluster_(10 * properties.major + properties.minor >= DESCEND_FIRST_WITH_CLUSTERS ? 8 : 1) {}
@@ -61,7 +62,7 @@ Status CudaDevice::not_ready() const {
 }
 
 void* CudaDevice::allocate(size_t bytes) {
-  if (!ready()) return nullptr;
+  if (!ready() || bytes > memory_) return nullptr;  // CUDA is not asked for what no card of this kind has
   void* memory = nullptr;
   const auto allocate = [&] { return cudaMallocAsync(&memory, bytes == 0 ? 1 : bytes, allocations_); };
   cudaError_t error = allocate();

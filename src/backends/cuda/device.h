@@ -42,6 +42,7 @@ class CudaDevice final : public Device {
 
   const int index_;
   const std::string name_;
+  const size_t memory_;
   const int multiprocessors_, shared_memory_, largest_cluster_;
   mutable std::once_flag once_;
   mutable cudaStream_t allocations_ = nullptr, frees_ = nullptr, copies_ = nullptr;
