@@ -159,7 +159,7 @@ template <class Element> class CrossEntropy {
     LogProb f[kRows];
     for (int64_t i = 0; i < height; ++i) {
       const double log_sum = scores[i].log_sum();
-      f[i] = scores[i].log_prob(log_sum);
+      f[i] = scores[i].template log_prob<Element>(log_sum);
       keep(row + i, finish(row + i, scores[i], log_sum));
     }
     for_each_tile(0, classes, [&](const MatrixTile<Element>& tile, int64_t column, int64_t width) {
@@ -197,7 +197,7 @@ template <class Element> class CrossEntropy {
     run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
     for (int64_t i = 0; i < height; ++i) {
       const Scores scores{.most = most[i]};
-      const LogProb f = scores.log_prob(log_sum[i]);
+      const LogProb f = scores.template log_prob<Element>(log_sum[i]);
       keep(row + i, finish(row + i, scores, log_sum[i]));
       spread(f.high, classes, of_row + i * classes);
       spread(f.low, classes, low + i * classes);
@@ -236,7 +236,7 @@ template <class Element> class CrossEntropy {
         });
       });
     const double log_sum = scores.log_sum();
-    const LogProb f = scores.log_prob(log_sum);
+    const LogProb f = scores.template log_prob<Element>(log_sum);
     const RowLoss loss = finish(row, scores, log_sum);
     parallel_for(classes, kChunk, [&](int64_t begin, int64_t end) {
       HWY_ALIGN std::byte written[kTile * sizeof(Element)];

@@ -20,7 +20,7 @@ template <class Element> __global__ void only_total(const __grid_constant__ Loss
 template <int V, class Element>
 __device__ __noinline__ double distance_of_row(const Loss<Element>& l, int64_t row, float most) {
   return sum_distances<V>(0, static_cast<int>(l.a.labels.classes), TileGroup<V>{},
-                          TileScores<Element, false>{l.at(row, 0), l.a.input.column}, most, l.labels);
+                          TileScores<Element, RowsAre::kAnyhow>{l.at(row, 0), l.a.input.column}, most, l.labels);
 }
 
 // A block of threads has so many blocks of rows, a warp each.  The few warps there are of all rows are on the card at
@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
   Scores* const scores_of = reinterpret_cast<Scores*>(kept[warp]);
   const auto is_there = [&](int i) { return group.rank * V + kColumns * i < classes; };
   const auto load = [&](int64_t row, Piece(&x)[kPer]) {
-    const TileScores<Element, together> from_mine{l.at(row, group.rank * V), l.a.input.column};
+    const TileScores<Element, together ? RowsAre::kInPieces : RowsAre::kAnyhow> from_mine{l.at(row, group.rank * V),
+                                                                                          l.a.input.column};
 #pragma unroll
     for (int i = 0; i < kPer; ++i)
       if (is_there(i)) x[i] = from_mine.template columns<V>(kColumns * i);
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
     if (lane < rows) {
       const Scores scores = scores_of[lane];
       const double log_sum = scores.log_sum();
-      f = scores.log_prob(log_sum);
+      f = scores.template log_prob<Element>(log_sum);
       done = l.finish(first + lane, l.label_of(first + lane, label), scores.most, scores.distance, log_sum);
     }
     __syncwarp();  // labels' scores are read before they are written over
@@ -158,7 +159,10 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
         in_pieces(kLeast) ? pick.template operator()<kLeast, true>() : pick.template operator()<1, false>();
     return start(on, kernel, ceil_divide(blocks, kWarps), kShortThreads, 0, l);
   }
-  l.in_vectors = in_pieces(Vector<Element>::kCount);
+  constexpr int64_t kPiece = Vector<Element>::kCount;
+  const bool alike = a.input.column == 1 && a.log_prob.column == 1 && (a.input.row - a.log_prob.row) % kPiece == 0 &&
+                     shift_of(at(2)) == shift_of(at(4));
+  l.rows_are = in_pieces(kPiece) ? RowsAre::kInPieces : alike ? RowsAre::kTogether : RowsAre::kAnyhow;
   const bool smooth = a.smoothing != 0;
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
@@ -170,7 +174,7 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
     team *= 2;
   const int64_t bytes = in_team(team).bytes(sizeof(Element));
   if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(on, smooth ? long_rows<Element, shows_lse, true> : long_rows<Element, shows_lse, false>,
+    return start_in_clusters(on, for_rows_of(l, [&]<RowsAre are> { return long_rows<Element, shows_lse, are>; }),
                              blocks * team, team, kLongThreads, static_cast<size_t>(bytes), l, in_team(team));
   return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }

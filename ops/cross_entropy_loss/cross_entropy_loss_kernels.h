@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of the cross entropy take.  Seen by phase one and by every backend.
 #pragma once
+#include <cmath>
+
 #include "src/base/host_device.h"
 #include "src/device/kernel.h"
 #include "src/tensor/tensor.h"
@@ -51,6 +53,12 @@ struct CrossEntropyParts {
     count = (classes - 1) / columns + 1;
   }
 };
+
+// An element of logProb is x - (high + low), `high` the row's lse as float and `low` what that has lost, 2^-24 of it at
+// most.  Whether elements show it: none is nearer to 0 than the logarithm of the sum, and a half has 11 bits.
+template <class Element> DESCEND_HOST_DEVICE bool shows_low(float high, double log_sum) {
+  return sizeof(Element) > 2 || log_sum < 0x1p-9 * std::fabs(high);
+}
 
 struct CrossEntropyLossArgs {
   CrossEntropyLabels labels;

@@ -50,16 +50,19 @@ struct LongRows {
         smooth(smoothing) {}
   __host__ __device__ int64_t distances() const { return smooth ? ceil_divide(tiles, 16) * 16 : 0; }
   int64_t bytes(size_t element_size) const {
-    const int64_t of_block = std::min(parts_of_block * (parts.columns / kTile), tiles);
+    constexpr int64_t kTilesAtOnce = 2;  // of a ShiftedRow
+    const int64_t of_block =
+        std::min(parts_of_block * (parts.columns / kTile), ceil_divide(tiles, kTilesAtOnce) * kTilesAtOnce);
     return CrossEntropyParts::kMost * int64_t{sizeof(PartScores)} + distances() * int64_t{sizeof(double)} +
            of_block * kWideTile * static_cast<int64_t>(element_size);
   }
 };
 
-template <class Element, bool shows_lse, bool smooth>
+template <class Element, bool shows_lse, RowsAre rows_are>
 __global__ void __launch_bounds__(kLongThreads, 3)
     long_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ LongRows rows) {
   constexpr int V = 8 / sizeof(Element);  // columns of a thread
+  const bool smooth = rows_are == RowsAre::kAnyhow && rows.smooth;
   const int parts = static_cast<int>(rows.parts.count);
   PartScores* const of_parts = shared_memory<PartScores>();  // the first block's are used
   double* const distances = reinterpret_cast<double*>(of_parts + CrossEntropyParts::kMost);
@@ -91,9 +94,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
 #pragma unroll 1
     for (int part = warp; part < mine; part += kLongWarps) {
       const int first = column_of(part), there = classes - first < columns_of_part ? classes - first : columns_of_part;
-      body(PartOfRow<Element, true>{l.at(row, first), l.a.input.column,
-                                    cache + part * (columns_of_part / static_cast<int>(kTile)) * kWideTile, there,
-                                    l.in_vectors},
+      body(PartOfRow<Element, rows_are, true>{l.at(row, first), l.a.input.column,
+                                              cache + part * (columns_of_part / static_cast<int>(kTile)) * kWideTile,
+                                              there, l.rows_are},
            part);
     }
   };
@@ -130,11 +133,11 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       }
       if (thread < blocks) {
         if (smooth) team.send(thread, most_of_row, scores.most, f_box);
-        team.send(thread, f_of_row, scores.log_prob(log_sum), f_box);
+        team.send(thread, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
       }
     }
     team.wait(f_box, time, has_part);
-    if constexpr (smooth) {
+    if (smooth) {
       const float most = most_of_row;
       for_each_part(row, [&](const auto& part, int number) {
         const TileGroup<V> group;

@@ -22,7 +22,7 @@ __device__ __noinline__ double distance_of_long_row(const Loss<Element>& l, int6
     for (int tile = thread / TileGroup<V>::kSize; tile < there; tile += kGroups) {
       const int64_t column = round + tile * kTile;
       const int n = static_cast<int>(classes - column < kTile ? classes - column : kTile);
-      const TileScores<Element, false> in_tile{l.at(row, column), l.a.input.column};
+      const TileScores<Element, RowsAre::kAnyhow> in_tile{l.at(row, column), l.a.input.column};
       const double one = sum_distances<V>(column, n, group, in_tile, most, l.labels);
       if (group.rank == 0) sums[tile] = one;
     }
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
 #pragma unroll 1
       for (int64_t part = warp; part < parts.count; part += kLongWarps) {
         const int64_t first = part * parts.columns, left = classes - first;
-        body(PartOfRow<Element, false>{l.at(row, first), l.a.input.column, nullptr,
-                                       left < parts.columns ? left : parts.columns, l.in_vectors},
+        body(PartOfRow<Element, RowsAre::kAnyhow, false>{l.at(row, first), l.a.input.column, nullptr,
+                                                         left < parts.columns ? left : parts.columns, l.rows_are},
              part);
       }
     };
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
       if (thread == 0) {
         so_far.scores = scores;
         so_far.log_sum = log_sum;
-        f_of_row = scores.log_prob(log_sum);
+        f_of_row = scores.template log_prob<Element>(log_sum);
         most_of_row = scores.most;
       }
     }

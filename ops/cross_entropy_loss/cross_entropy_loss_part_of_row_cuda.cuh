@@ -2,20 +2,13 @@
 // What the kernels of rows longer than a tile do alike on GPUs: a warp reads, adds up and writes a part of a row
 // (CrossEntropyParts).
 #pragma once
-#include "ops/cross_entropy_loss/cross_entropy_loss_pairs_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_cache_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
 namespace descend::cuda {
 
 inline constexpr int kLongWarps = 8, kLongThreads = kLongWarps * 32;
 
-// Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
-inline constexpr int kSkew = 16, kWideTile = static_cast<int>(kTile) + kSkew;
-template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) {
-  return c + c / static_cast<Index>(kTile) * kSkew;
-}
-
-__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ __forceinline__ float largest_of_lanes(float most) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) most = std::fmax(most, __shfl_xor_sync(~0u, most, step));
@@ -62,15 +55,24 @@ template <int kMost> __device__ __forceinline__ Scores scores_of_row(const PartS
   return row;
 }
 
-// A part of a row, by a warp: in shared memory or where it is.
-template <class Element, bool cached> struct PartOfRow {
+// A part of a row, by a warp: in shared memory or where it is.  How rows lie is known before the run, so that there are
+// registers enough for everything; kAnyhow: what `are` says.
+template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
   static constexpr int kPiece = Vector<Element>::kCount;
   const Element* from;
   int64_t stride;
   Element* cache;
   Index columns;
-  bool in_vectors;
+  RowsAre are;
+
+  __device__ __forceinline__ bool lies(RowsAre so) const {
+    return (rows_are == RowsAre::kAnyhow ? are : rows_are) == so;
+  }
+  __device__ __forceinline__ bool in_pieces() const { return lies(RowsAre::kInPieces); }
+  __device__ __forceinline__ bool is_shifted() const { return cached && lies(RowsAre::kTogether); }
+  __device__ __forceinline__ int shift() const { return is_shifted() ? shift_of(from) : 0; }
+  __device__ __forceinline__ ShiftedRow<Element> shifted() const { return {cache, static_cast<int>(columns), shift()}; }
 
   // f(at, kept) for each of this lane's pieces: where it is in a row that begins at `row`, and in the cache.  Lines are
   // done several at a time, for their places to be known before the run.
@@ -112,7 +114,9 @@ template <class Element, bool cached> struct PartOfRow {
   static constexpr bool kCopiesElements = sizeof(Element) == 4;  // one by one
   __device__ __forceinline__ void begin() const {
     if (!cached) return;
-    if (in_vectors) {
+    if (is_shifted()) {
+      shifted().begin(from);
+    } else if (in_pieces()) {
       for_pieces(from, [](const Element* at, Element* kept) {
         begin_copy(reinterpret_cast<Vector<Element>*>(kept), reinterpret_cast<const Vector<Element>*>(at));
       });
@@ -127,17 +131,16 @@ template <class Element, bool cached> struct PartOfRow {
   }
   // After begin(): all is in the cache, for the whole warp.
   __device__ __forceinline__ void end() const {
-    if constexpr (!kCopiesElements)
-      if (!in_vectors) copy();
+    copy_rest();
     wait_for_copies();
     __syncwarp();
+    if (!is_shifted()) return;
+    shifted().close();
+    __syncwarp();
   }
-  // As words where the elements are neighbours; else several at a time, one by one.
-  __device__ __forceinline__ void copy() const {
-    if (stride == 1)
-      return PairsOfRow<Element>(const_cast<Element*>(from), columns).read([&](int tile) {
-        return cache + tile * kWideTile;
-      });
+  // What begin() did not: several at a time, one by one.
+  __device__ __forceinline__ void copy_rest() const {
+    if (kCopiesElements || !lies(RowsAre::kAnyhow)) return;
     constexpr int kLines = 4;
     for_elements<kLines>(from, stride, [](const auto& next, Element* kept, const auto& is_there) {
       Element some[kLines];
@@ -149,20 +152,31 @@ template <class Element, bool cached> struct PartOfRow {
         if (is_there(i)) kept[i * 32] = some[i];
     });
   }
-  // Puts -Inf behind the last column, up to `end`, where no copy changes it.
+  // Puts -Inf behind the last column, up to `end`, where no copy changes it; a shifted row has its own.
   __device__ __forceinline__ void pad(Index end) const {
+    if (is_shifted()) return;
     for (Index c = columns + lane_of_warp(); c < end; c += 32)
       cache[place_in_cache(c)] = narrow<Element>(-std::numeric_limits<float>::infinity());
   }
   // The largest; in a cache after end(), and where whole pieces are padded.
   __device__ __forceinline__ float largest() const {
     float most = kLeastMost;
-    if (cached || in_vectors) {
+    if (cached || in_pieces()) {
       Vector<Element> at_place;
       for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
-      for_pieces(from, [&](const Element* at, const Element* kept) {
-        keep_larger(at_place.at, load_at_once<Vector<Element>>(cached ? kept : at).at);
-      });
+      const auto look_at = [&](const Element* piece) {
+        keep_larger(at_place.at, load_at_once<Vector<Element>>(piece).at);
+      };
+      if (is_shifted()) {
+        const Element* tile_at = cache;
+        for (Index number = 0; width(number) > 0; ++number, tile_at += kWideTile) {
+          const bool is_last = width(number + 1) == 0;  // what is behind others belongs to the next one
+          const int end = is_last ? shift() + width(number) : static_cast<int>(kTile);
+          for (int c = lane_of_warp() * kPiece; c < end; c += 32 * kPiece) look_at(tile_at + c);
+        }
+      } else {
+        for_pieces(from, [&](const Element* at, const Element* kept) { look_at(cached ? kept : at); });
+      }
 #pragma unroll
       for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     } else {
@@ -175,8 +189,11 @@ template <class Element, bool cached> struct PartOfRow {
     const Index left = columns - tile * static_cast<Index>(kTile);
     return static_cast<int>(left <= 0 ? 0 : left < kTile ? left : static_cast<Index>(kTile));
   }
-  __device__ __forceinline__ TileScores<Element, cached> tile(Index number) const {
-    if constexpr (cached) return {cache + number * kWideTile, 1};
+  static constexpr RowsAre kTilesAre = !cached                          ? RowsAre::kAnyhow
+                                       : rows_are == RowsAre::kInPieces ? RowsAre::kInPieces
+                                                                        : RowsAre::kTogether;
+  __device__ __forceinline__ TileScores<Element, kTilesAre> tile(Index number) const {
+    if constexpr (cached) return {cache + number * kWideTile + shift(), 1};
     return {from + number * kTile * stride, stride};
   }
   // The sum of of_tile(number, width, group) over the tiles, in columns, in lane 0: a group of threads has a tile, and
@@ -223,28 +240,20 @@ template <class Element, bool cached> struct PartOfRow {
     return {{most, add_lanes(times)}, below};
   }
   __device__ __forceinline__ void write(LogProb log_prob, Element* to, int64_t to_stride) const {
-    if (in_vectors) {
-      for_pieces(to, [&](Element* at, const Element* kept) {
-        Vector<Element> piece = load_at_once<Vector<Element>>(cached ? kept : from + (at - to));
-        float result[kPiece];
+    if (is_shifted()) {
+      with_log_prob<sizeof(Element) == 2>(log_prob, [&](const auto& f) { shifted().write(to, f); });
+    } else if (in_pieces()) {
+      with_log_prob<sizeof(Element) == 2>(log_prob, [&](const auto& f) {
+        for_pieces(to, [&](Element* at, const Element* kept) {
+          Vector<Element> piece = load_at_once<Vector<Element>>(cached ? kept : from + (at - to));
+          float result[kPiece];
 #pragma unroll
-        for (int i = 0; i < kPiece; ++i) result[i] = log_prob(widen<float>(piece.at[i]));
-        narrow_all(result, piece.at);
-        store_at_once(at, piece);
+          for (int i = 0; i < kPiece; ++i) result[i] = f(widen<float>(piece.at[i]));
+          narrow_all(result, piece.at);
+          store_at_once(at, piece);
+        });
       });
     } else if (cached) {
-      if constexpr (!kCopiesElements) {
-        if (to_stride == 1)
-          return PairsOfRow<Element>(to, columns)
-              .write([&](int tile) { return cache + tile * kWideTile; },
-                     [&](uint32_t pair) {
-                       const auto two = std::bit_cast<Columns<Element, 2>>(pair);
-                       const float result[2] = {log_prob(widen<float>(two.at[0])), log_prob(widen<float>(two.at[1]))};
-                       Columns<Element, 2> narrowed;
-                       narrow_all(result, narrowed.at);
-                       return std::bit_cast<uint32_t>(narrowed);
-                     });
-      }
       constexpr int kLines = 4;
       for_elements<kLines>(to, to_stride, [&](const auto& next, const Element* kept, const auto& is_there) {
 #pragma unroll

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       if (lane < rows_of_batch) target = l.labels.target_of(row + lane);
     }
     mine.end(row + mine.first_row, there);
-    Scores scores = mine.template scores<shows_lse>();
+    Scores scores = mine.template scores<shows_lse>(row + mine.first_row);
 
     // The label's score before it is written over, in the first lane of its row.
     if (of_batch == 0) {
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     const bool is_first = (lane & (lanes_of_row - 1)) == 0 && slot < there;
     const bool has_label = is_first && column >= 0 && column < mine.columns;
     Element score{};
-    if (has_label) score = mine.score_of(column);
+    if (has_label) score = mine.score_of(row + mine.first_row, column);
     auto* const kept = reinterpret_cast<typename P::Kept*>(memory_of_kept[alone ? team : 2 * team + batch]);
     double log_sum = 0;
     if (!in_parts) {
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
       }
       turn = 1 - turn;  // some may still read this one when others write the next
     }
-    mine.write(row + mine.first_row, there, scores.log_prob(log_sum));
+    mine.write(row + mine.first_row, there, scores.template log_prob<Element>(log_sum));
 
     done += of_round;
     const bool ends_unit = done >= rows;
@@ -113,9 +113,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
 template <class Element, bool shows_lse>
 Status run_part_rows(const Loss<Element>& l, const PartRows<Element>& cut, const CudaLaunch& on) {
   const int warps = cut.warps_of_block();
-  const auto kernel = l.a.smoothing != 0 ? part_rows<Element, shows_lse, RowsAre::kSmooth>
-                      : l.in_vectors     ? part_rows<Element, shows_lse, RowsAre::kInPieces>
-                                         : part_rows<Element, shows_lse, RowsAre::kNotInPieces>;
+  const auto kernel = for_rows_of(l, [&]<RowsAre are> { return part_rows<Element, shows_lse, are>; });
   const int64_t units = ceil_divide(l.a.labels.rows, cut.unit);
   return start(on, kernel, blocks_for(on, units, warps / cut.warps, 3 * kLongWarps / warps), warps * 32,
                static_cast<size_t>(cut.bytes()), l, cut);

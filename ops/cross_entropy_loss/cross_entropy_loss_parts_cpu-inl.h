@@ -41,8 +41,9 @@ struct Scores {
     return is_number() ? static_cast<double>(times - 1) + below : std::numeric_limits<double>::quiet_NaN();
   }
   double log_sum() const { return log_one_plus(others()); }
-  LogProb log_prob(double log_sum) const {
+  template <class Element> LogProb log_prob(double log_sum) const {
     const auto high = static_cast<float>(most + log_sum);
+    if (!shows_low<Element>(high, log_sum)) return {high, 0};
     return {high, static_cast<float>(log_sum - (double{high} - most))};
   }
 };

@@ -64,6 +64,20 @@ TEST_F(CrossEntropyLossOperators, scores_of_one_part_that_are_no_numbers_are_the
   }
 }
 
+TEST_F(CrossEntropyLossOperators, a_row_does_not_show_its_neighbours_numbers) {
+  // Rows begin and end anywhere within pieces of memory that have elements of two of them.
+  for (DataType dtype : kFloats)
+    for (double step : {20.0, -20.0})  // from row to row
+      for (int64_t classes : {513, 1001, 1023, 4099, 9001, 33001})
+        for (double smoothing : {0.0, 0.1}) {
+          Loss l({.rows = 9, .classes = classes, .dtype = dtype, .reduction = "none", .smoothing = smoothing});
+          for (int64_t i = 0; i < l.input.size(); ++i)
+            l.input.set(i, l.input.get(i) + step * static_cast<double>(i / classes));
+          l.input.upload();
+          l.expect_right();
+        }
+}
+
 TEST_F(CrossEntropyLossOperators, largest_score_may_be_in_any_part) {
   // The label's probability is almost 1, and the loss as small as the others' exponentials.
   for (DataType dtype : kFloats)

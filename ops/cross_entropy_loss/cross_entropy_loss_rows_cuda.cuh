@@ -73,7 +73,7 @@ template <class Element> struct Loss {
   Element *loss, *log_prob, *zloss, *lse;
   CudaScratch* scratch;
   CrossEntropyRowCut cut;
-  bool in_vectors;  // both matrices' rows are neighbours and begin where 16 bytes may be moved
+  RowsAre rows_are;
 
   __device__ __forceinline__ const Element* at(int64_t row, int64_t column) const {
     return input + row * a.input.row + column * a.input.column;
@@ -104,6 +104,14 @@ template <class Element> struct Loss {
   __device__ void add_parts(bool took_tickets = false) const;
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
+
+// f<how the rows of a kernel are>(); with smoothing that is kAnyhow.
+template <class Element, class F> auto for_rows_of(const Loss<Element>& l, const F& f) {
+  const RowsAre are = l.a.smoothing != 0 ? RowsAre::kAnyhow : l.rows_are;
+  if (are == RowsAre::kInPieces) return f.template operator()<RowsAre::kInPieces>();
+  if (are == RowsAre::kTogether) return f.template operator()<RowsAre::kTogether>();
+  return f.template operator()<RowsAre::kAnyhow>();
+}
 
 template <class Element>
 __device__ RowLoss Loss<Element>::finish(int64_t row, const Label& label, float most, double distance,

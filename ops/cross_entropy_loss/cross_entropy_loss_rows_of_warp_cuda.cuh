@@ -54,14 +54,11 @@ template <class Element> struct PartRows {
   };
 };
 
-// Known before the run, so that there are registers enough for everything; but not with smoothing.
-enum class RowsAre { kInPieces, kNotInPieces, kSmooth };
-
-// What a warp has of each round: a part of a row, or so many rows, in its shared memory.
+// What a warp has of each round: a part of a row, or so many rows, in its shared memory.  Smoothing is kAnyhow's.
 template <class Element, RowsAre rows_are> class RowsOfWarp {
   using P = PartRows<Element>;
   static constexpr int V = P::V, kLanes = P::kLanes, kPiece = Vector<Element>::kCount;
-  static constexpr bool smooth = rows_are == RowsAre::kSmooth;
+  using Part = PartOfRow<Element, rows_are, true>;
 
  public:
   int first_row, first_column, columns;  // of a round; of the part, and how many
@@ -78,8 +75,10 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
     first_of_tile_ = lane / kLanes % rows.tiles * static_cast<int>(kTile);
     width_ = min(max(columns - first_of_tile_, 0), static_cast<int>(kTile));
     // Full lines are added quicker: behind the last column is -Inf whatever row comes.
-    for (int c = width_ + group_.rank; c < padded(); c += kLanes)
+    const int end = rows_are == RowsAre::kInPieces ? padded() : kWideTile;
+    for (int c = width_ + group_.rank; c < end; c += kLanes)
       tile_[c] = narrow<Element>(-std::numeric_limits<float>::infinity());
+    if (rows_are != RowsAre::kInPieces) __syncwarp();  // others copy to there, too
   }
 
   // Begins to copy `there` rows from number `row` on.
@@ -93,40 +92,53 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
                        reinterpret_cast<const Vector<Element>*>(at + i * kLine));
       });
     } else {
+#pragma unroll 1
       for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
     }
   }
   // After begin() of the same rows: all are in shared memory, for the whole warp.
   __device__ __forceinline__ void end(int64_t row, int there) const {
-    if constexpr (rows_are != RowsAre::kInPieces)
-      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).end();
+    if constexpr (rows_are == RowsAre::kAnyhow) {
+      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).copy_rest();
+    }
     wait_for_copies();
     __syncwarp();
+    if (rows_are == RowsAre::kInPieces) return;
+#pragma unroll 1
+    for (int slot = 0; slot < there; ++slot)
+      if (const Part part = part_of(row + slot, slot); part.is_shifted()) part.shifted().close();
+    __syncwarp();
   }
-  // Of a lane's row: the largest score in each of its lanes, the sums in the first.  A row that is not there gives
-  // something that nobody asks for.
-  template <bool shows_lse> __device__ __forceinline__ Scores scores() const {
-    const TileScores<Element, true> of_tile{tile_, 1};
+  // Of a lane's row, of those from number `row` on: the largest score in each of its lanes, the sums in the first.  A
+  // row that is not there gives something that nobody asks for.
+  template <bool shows_lse> __device__ __forceinline__ Scores scores(int64_t row) const {
+    const int shift = shift_in(row);
+    const TileScores<Element, RowsAre::kInPieces> from_piece{tile_, 1};
+    const TileScores<Element, Part::kTilesAre> of_tile{tile_ + shift, 1};
     Columns<Element, V> largest;
 #pragma unroll
     for (Element& each : largest.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
 #pragma unroll 8
-    for (int c = group_.rank * V; c < padded(); c += static_cast<int>(kSumColumns<double>))
-      keep_larger(largest.at, of_tile.template columns<V>(c).at);
+    for (int c = group_.rank * V; c < to_look_at(shift); c += static_cast<int>(kSumColumns<double>))
+      keep_larger(largest.at, from_piece.template columns<V>(c).at);
     Scores scores{kLeastMost, 0, 0, 0};
 #pragma unroll
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = over_row(scores.most, [](float a, float b) { return std::fmax(a, b); }) + 0.0f;
     scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, scores.times);
+    const bool smooth = rows_are == RowsAre::kAnyhow && l_.a.smoothing != 0;
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
     scores.below = sum_of_tiles(scores.below);
     scores.times = over_row(scores.times, [](int a, int b) { return a + b; });
     if (smooth) scores.distance = sum_of_tiles(scores.distance);
     return scores;
   }
-  // The score of a column, by the first lane of a row.
-  __device__ __forceinline__ Element score_of(int column) const { return tile_[place_in_cache(column)]; }
-  // Writes rows whose first lanes have f.
+  // The score of a column, by the first lane of a row, of those from number `row` on.
+  __device__ __forceinline__ Element score_of(int64_t row, int column) const {
+    return tile_[place_in_cache(column) + shift_in(row)];
+  }
+  // Writes rows whose first lanes have f.  FLOAT16's kernel has no registers for both forms (measured).
+  static constexpr bool kLooksForLow = std::is_same_v<Element, bfloat16>;
   __device__ __forceinline__ void write(int64_t row, int there, const LogProb& f) const {
     const auto of_row = [&](int lane) {
       return LogProb{__shfl_sync(~0u, f.high, lane), __shfl_sync(~0u, f.low, lane)};
@@ -134,16 +146,17 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
     Element* const to = l_.log_prob + row * l_.a.log_prob.row + first_column * l_.a.log_prob.column;
     if constexpr (rows_are == RowsAre::kInPieces) {
       for_lines(to, l_.a.log_prob.row, there, [&](Element* at, const Element* kept, int left, int first_lane) {
-        const LogProb log_prob = of_row(first_lane);
+        with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
 #pragma unroll
-        for (int i = 0; i < kLines; ++i) {
-          Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
-          float result[kPiece];
+          for (int i = 0; i < kLines; ++i) {
+            Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
+            float result[kPiece];
 #pragma unroll
-          for (int j = 0; j < kPiece; ++j) result[j] = log_prob(widen<float>(piece.at[j]));
-          narrow_all(result, piece.at);
-          store_at_once(at + i * kLine, piece, i * kLine < left);
-        }
+            for (int j = 0; j < kPiece; ++j) result[j] = log_prob(widen<float>(piece.at[j]));
+            narrow_all(result, piece.at);
+            store_at_once(at + i * kLine, piece, i * kLine < left);
+          }
+        });
       });
     } else {
 #pragma unroll 1
@@ -180,11 +193,21 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
       first_lane += lanes_of_row;
     }
   }
-  __device__ __forceinline__ PartOfRow<Element, true> part_of(int64_t row, int slot) const {
-    return {l_.at(row, first_column), l_.a.input.column, cache_ + slot * cut_.tiles * kWideTile, columns,
-            smooth && l_.in_vectors};
+  __device__ __forceinline__ Part part_of(int64_t row, int slot) const {
+    return {l_.at(row, first_column), l_.a.input.column, cache_ + slot * cut_.tiles * kWideTile, columns, l_.rows_are};
+  }
+  // Of the lane's row, of those from number `row` on.
+  __device__ __forceinline__ int shift_in(int64_t row) const {
+    return part_of(row + lane_of_warp() / lanes_of_row, 0).shift();
   }
   __device__ __forceinline__ int padded() const { return (width_ + kExpColumns - 1) / kExpColumns * kExpColumns; }
+  // Elements of the lane's tile from its pieces' first on, of which the largest is wanted.  What is behind a tile that
+  // is not the row's last belongs to the next one.
+  __device__ __forceinline__ int to_look_at(int shift) const {
+    if (rows_are == RowsAre::kInPieces) return padded();
+    const int left = columns - first_of_tile_;
+    return left <= 0 ? 0 : left > static_cast<int>(kTile) ? static_cast<int>(kTile) : padded() + shift;
+  }
   // Of the lanes of a row, in each of them.  A row has two tiles at least, so that steps up to kLanes are always taken.
   template <class T, class F> __device__ __forceinline__ T over_row(T x, const F& f) const {
 #pragma unroll

@@ -37,6 +37,7 @@ template <class Element, bool shows_lse = false> struct ExpBelow {
   static constexpr float kFloor = -155;
 
   template <class D, class V> static HWY_INLINE V term(D d, V x, V most, hn::Mask<D>& is_most) {
+    constexpr bool brief = sizeof(Element) == 2 && !shows_lse;
     V difference, shifted, p;
     if constexpr (std::is_same_v<Element, float>) {
       V low;
@@ -47,12 +48,15 @@ template <class Element, bool shows_lse = false> struct ExpBelow {
       // it cancels: float holds a difference d that is not 2^13 times the largest score or more.  The sum of others'
       // exponentials is as small as that score, and loses d * 2^-24 of itself: below 2^-26 for as many as memory holds.
       difference = hn::Sub(x, most);
-      p = quick_exp_parts<!shows_lse>(d, difference, shifted);
+      if constexpr (brief)
+        p = brief_exp_parts(d, difference, 1, shifted);
+      else
+        p = quick_exp_parts(d, difference, shifted);
     }
     const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
     is_most = hn::Eq(x, most);
     const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
-    return hn::IfThenZeroElse(none, mul_add(d, power, p, power));
+    return hn::IfThenZeroElse(none, brief ? hn::Mul(power, p) : mul_add(d, power, p, power));
   }
 
   // The same, each element with its row's largest score; -1 for the largest score itself.

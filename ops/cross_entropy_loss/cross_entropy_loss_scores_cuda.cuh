@@ -14,6 +14,18 @@ struct alignas(8) LogProb {
   float high, low;
   DESCEND_FORMULA float operator()(float x) const { return (x - high) - low; }
 };
+// The same of a row that has no `low`, in a step less.
+struct LogProbOfHigh {
+  float high;
+  DESCEND_FORMULA float operator()(float x) const { return x - high; }
+};
+// body(f), by a warp that has one row; in a step less where that is possible and `looks` for it.
+template <bool looks, class Body> __device__ __forceinline__ void with_log_prob(const LogProb& f, const Body& body) {
+  if (looks && f.low == 0)
+    body(LogProbOfHigh{f.high});
+  else
+    body(f);
+}
 
 // log(1 + x) for x that is not negative.  What the sum loses counts where the logarithm is small.
 DESCEND_CAREFUL_FORMULA inline double log_one_plus(double x) {
@@ -35,44 +47,50 @@ struct Scores {
     return log_one_plus(is_number() ? static_cast<double>(times - 1) + below
                                     : std::numeric_limits<double>::quiet_NaN());
   }
-  DESCEND_FORMULA LogProb log_prob(double log_sum) const {
+  template <class Element> DESCEND_FORMULA LogProb log_prob(double log_sum) const {
     const float high = static_cast<float>(most + log_sum);
+    if (!shows_low<Element>(high, log_sum)) return {high, 0};
     return {high, static_cast<float>(log_sum - (double{high} - most))};
   }
 };
 
 // exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast the result is of no use; NaN gives NaN.  shows_lse: halves have the exponential of floats, for the reason that
-// the CPU's ExpBelow has.
+// kLeast the result is of no use; for NaN it is NaN, or with `of_numbers` of no use, either.  shows_lse: halves have
+// the exponential of floats, for the reason that the CPU's ExpBelow has.
 inline constexpr float kLeast = -155;
-template <class Element, bool shows_lse = false>
+template <class Element, bool shows_lse, bool of_numbers>
 DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
   const Lane<float> d;
   const float minus_most = 0 - most;  // not -0
+  difference = x + minus_most;
+  constexpr bool brief = sizeof(Element) == 2 && !shows_lse;
   float shifted, p;
-  if constexpr (std::is_same_v<Element, float>) {
-    // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
-    // `most`.
-    const float large = std::fmin(x, minus_most), small = std::fmax(x, minus_most);
-    difference = x + minus_most;  // NaN if x is, which fmin and fmax take for none
-    p = quick_exp_parts(d, difference, small - (difference - large), shifted);
+  if constexpr (brief && of_numbers) {
+    p = brief_exp_parts(d, difference, 0x1p100f, shifted);
+    return __uint_as_float(__float_as_uint(p) + (__float_as_uint(shifted) << 23));  // times 2^k: the exponent's bits
+  } else if constexpr (brief) {
+    p = brief_exp_parts(d, difference, 1, shifted);
+  } else if constexpr (sizeof(Element) == 2) {
+    p = quick_exp_parts(d, difference, shifted);
   } else {
-    difference = x + minus_most;
-    p = quick_exp_parts<!shows_lse>(d, difference, shifted);
+    // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
+    // `most`.  NaN, which fmin and fmax take for none, is in the difference.
+    const float large = std::fmin(x, minus_most), small = std::fmax(x, minus_most);
+    p = quick_exp_parts(d, difference, small - (difference - large), shifted);
   }
   const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
-  return std::fma(power, p, power);
+  return brief ? power * p : std::fma(power, p, power);
 }
 
 // exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(kLeast).
 template <class Element, bool shows_lse = false> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
-  float difference, result = exp_of_difference<Element, shows_lse>(x, most, difference);
+  float difference, result = exp_of_difference<Element, shows_lse, false>(x, most, difference);
   asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
   equal += difference == 0;
   return difference == 0 || difference < kLeast ? 0 : result;
 }
 
-// The same of many scores.  Most often none is the largest or far below it: one look at all of them is enough.
+// The same of many scores.  Most often none is the largest, far below it or NaN: one look at all of them is enough.
 template <bool shows_lse, class Element, int rows, int V>
 __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
                                            float (&result)[rows][V]) {
@@ -82,7 +100,7 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float difference;
-      result[r][j] = exp_of_difference<Element, shows_lse>(widen<float>(x[r].at[j]), most, difference);
+      result[r][j] = exp_of_difference<Element, shows_lse, true>(widen<float>(x[r].at[j]), most, difference);
       largest = max(largest, __float_as_int(difference));
     }
   if (largest <= __float_as_int(kLeast)) return;
@@ -92,24 +110,44 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
     for (int j = 0; j < V; ++j) {
       const float difference = widen<float>(x[r].at[j]) - most;
       equal += difference == 0;
-      if (difference == 0 || difference < kLeast) result[r][j] = 0;
+      if (!(difference < 0 && difference >= kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
     }
 }
 
-// Scores of a tile, `stride` apart.  Where they are `together` V of them are read at once.
-template <class Element, bool together> struct TileScores {
+// How the elements of rows lie, in both matrices.
+enum class RowsAre {
+  kInPieces,  // neighbours, whole pieces
+  kTogether,  // neighbours, which begin anywhere within a piece, but in both matrices alike
+  kAnyhow
+};
+
+// Scores of a tile: V of them are read at once, as words of two halves each, or one by one.
+template <class Element, RowsAre rows_are> struct TileScores {
   const Element* at;
   int64_t stride;
-  __device__ __forceinline__ Element operator()(int c) const { return together ? at[c] : at[c * stride]; }
+  __device__ __forceinline__ Element operator()(int c) const {
+    return rows_are == RowsAre::kAnyhow ? at[c * stride] : at[c];
+  }
   template <int V> __device__ __forceinline__ Columns<Element, V> columns(int c) const {
-    Columns<Element, V> some;
-    if constexpr (together) {
-      some = *reinterpret_cast<const Columns<Element, V>*>(at + c);
+    if constexpr (rows_are == RowsAre::kInPieces) {
+      return *reinterpret_cast<const Columns<Element, V>*>(at + c);
+    } else if constexpr (rows_are == RowsAre::kTogether && sizeof(Element) == 2) {
+      const int odd = static_cast<int>(reinterpret_cast<uintptr_t>(at) / 2 % 2);
+      const auto* const words = reinterpret_cast<const uint32_t*>(at - odd + c);
+      uint32_t word[V / 2 + 1];
+      Columns<uint32_t, V / 2> result;
+#pragma unroll
+      for (int j = 0; j <= V / 2; ++j) word[j] = words[j];
+#pragma unroll
+      for (int j = 0; j < V / 2; ++j)
+        result.at[j] = __funnelshift_r(word[j], word[j + 1], static_cast<unsigned>(odd * 16));
+      return std::bit_cast<Columns<Element, V>>(result);
     } else {
+      Columns<Element, V> some;
 #pragma unroll
       for (int j = 0; j < V; ++j) some.at[j] = (*this)(c + j);
+      return some;
     }
-    return some;
   }
 };
 
@@ -117,9 +155,9 @@ template <class Element, bool together> struct TileScores {
 // first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n is a multiple of
 // kExpColumns.
 inline constexpr int kExpLines = 8, kExpColumns = kExpLines * static_cast<int>(kSumColumns<double>);
-template <bool shows_lse, bool whole = false, int V, class Element, bool together>
+template <bool shows_lse, bool whole = false, int V, class Element, RowsAre rows_are>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
-                                                   const TileScores<Element, together>& scores, float most,
+                                                   const TileScores<Element, rows_are>& scores, float most,
                                                    int& equal) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = kExpLines / V;  // looked at together
   double column[V] = {};

@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     RowLoss done;
     if (lane < rows) {
       const double log_sum = scores.log_sum();
-      f = scores.log_prob(log_sum);
+      f = scores.template log_prob<Element>(log_sum);
       typename Loss<Element>::Label at_label;
       if (label != kNoClass)
         at_label = {true, l.labels.weight_of(label), reinterpret_cast<const Element*>(my_row)[label]};

@@ -92,8 +92,8 @@ template <class T> __device__ __forceinline__ T* shared_memory() {
   extern __shared__ __align__(128) unsigned char memory[];
   return reinterpret_cast<T*>(memory);
 }
-// Copies 16 or 4 bytes from global memory to there while the thread goes on.  It waits for all copies that it has
-// begun, or for all but the last so many batches of them.
+// Copies 16 or 4 bytes, or fewer of 16 and 0 for the rest, from global memory to there while the thread goes on.  It
+// waits for all copies that it has begun, or for all but the last so many batches of them.
 template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared, const Piece* from) {
   const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
   static_assert(sizeof(Piece) == 16 || sizeof(Piece) == 4);
@@ -101,6 +101,11 @@ template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared,
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
   else
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
+}
+template <class Piece> __device__ __forceinline__ void begin_copy(Piece* shared, const Piece* from, int bytes) {
+  const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(shared));
+  static_assert(sizeof(Piece) == 16);
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 __device__ __forceinline__ void end_batch_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }

@@ -44,6 +44,7 @@ struct Fiber {
   bool vote;
   struct Copy {
     void* to;
+    size_t size;
     const void* from;
     size_t bytes;
   };
@@ -194,12 +195,18 @@ uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
 }
 unsigned lane() { return threadIdx.x % 32; }
 void* dynamic_shared_memory() { return memory; }
-void begin_copy(void* to, const void* from, size_t bytes) { mine().copies.push_back({to, from, bytes}); }
+void begin_copy(void* to, size_t size, const void* from, size_t bytes) {
+  if (bytes > size) die("it copies more than there is room for");
+  mine().copies.push_back({to, size, from, bytes});
+}
 void end_batch_of_copies() { mine().batches.push_back(std::exchange(mine().copies, {})); }
 void wait_for_copies(size_t but_batches) {
   auto& batches = mine().batches;
   for (; batches.size() > but_batches; batches.pop_front())
-    for (const auto& [to, from, bytes] : batches.front()) std::memcpy(to, from, bytes);
+    for (const auto& [to, size, from, bytes] : batches.front()) {
+      std::memset(to, 0, size);
+      std::memcpy(to, from, bytes);
+    }
 }
 
 }  // namespace emulated

@@ -41,7 +41,8 @@ bool wait_for_block(bool vote);                        // whether any voted so
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
 void* dynamic_shared_memory();
-void begin_copy(void* to, const void* from, size_t bytes);  // which are there when the thread has waited for them
+// What is there when the thread has waited for it: so many bytes, and 0 up to `size`.
+void begin_copy(void* to, size_t size, const void* from, size_t bytes);
 void end_batch_of_copies();
 void wait_for_copies(size_t but_batches);
 
@@ -92,6 +93,9 @@ inline uint32_t __vcmpeq2(uint32_t a, uint32_t b) {
   const uint32_t differ = a ^ b;
   return ((differ & 0xffffu) == 0 ? 0xffffu : 0) | (differ >> 16 == 0 ? 0xffff0000u : 0);
 }
+inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, unsigned by) {
+  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> by % 32);
+}
 inline int __ffs(int x) { return std::countr_zero(static_cast<unsigned>(x)) + 1; }  // x is not 0
 inline int min(int a, int b) { return std::min(a, b); }
 inline int max(int a, int b) { return std::max(a, b); }
@@ -126,7 +130,10 @@ class Meeting {
 };
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) {
-  emulated::begin_copy(shared, from, sizeof(Piece));
+  emulated::begin_copy(shared, sizeof(Piece), from, sizeof(Piece));
+}
+template <class Piece> void begin_copy(Piece* shared, const Piece* from, int bytes) {
+  emulated::begin_copy(shared, sizeof(Piece), from, static_cast<size_t>(bytes));
 }
 inline void wait_for_copies() { emulated::end_batch_of_copies(), emulated::wait_for_copies(0); }
 inline void end_batch_of_copies() { emulated::end_batch_of_copies(); }

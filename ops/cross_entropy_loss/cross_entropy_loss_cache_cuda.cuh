@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// How a row of scores, or a part of one, is kept in shared memory on GPUs, and how a warp moves one that begins
+// anywhere within a piece of 16 bytes.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_scores_cuda.cuh"
+
+namespace descend::cuda {
+
+// Tiles in shared memory lie a little more than their size apart, so that groups do not meet in a bank.
+inline constexpr int kSkew = 16, kWideTile = static_cast<int>(kTile) + kSkew;
+template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) {
+  return c + c / static_cast<Index>(kTile) * kSkew;
+}
+
+__device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % 32; }
+
+// How far from a piece's beginning the element is.
+template <class Element> __host__ __device__ __forceinline__ int shift_of(const Element* at) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(at) % sizeof(Vector<Element>) / sizeof(Element));
+}
+
+// Neighbours from number `shift` of a piece on, kept as they lie in global memory: whole pieces are moved, but the
+// first and the last of what is written.  A piece that begins a tile is kept behind the tile before it, too, so that
+// the columns of a tile follow on each other from `shift` on.
+template <class Element> class ShiftedRow {
+  static constexpr int kPiece = Vector<Element>::kCount, kLine = 32 * kPiece;
+  static constexpr int kOfTile = static_cast<int>(kTile);
+
+ public:
+  static constexpr int kLines = 4, kAtOnce = kLines * kLine;  // what is there of a cache is a multiple of it
+  static_assert(kAtOnce % kOfTile == 0 && kPiece <= kSkew && 3 * kPiece <= 32);
+
+  __device__ __forceinline__ ShiftedRow(Element* cache, int columns, int shift)
+      : cache_(cache), columns_(columns), shift_(shift), tiles_((columns - 1) / kOfTile + 1) {}
+
+  // Begins to copy what lies at `from`; before it, its piece's elements, and behind it nothing.
+  __device__ __forceinline__ void begin(const Element* from) const {
+    const Element* const pieces = from - shift_;
+    const int whole = end() / kPiece * kPiece, all_tiles = tiles_ * kOfTile, last = min(whole, all_tiles);
+    for_lines(pieces, [&](const Element* at, Element* kept, int number) {
+#pragma unroll
+      for (int i = 0; i < kLines; ++i)
+        if (i * kLine < last - number)
+          begin_copy(reinterpret_cast<Vector<Element>*>(kept + place_in_cache(i * kLine)),
+                     reinterpret_cast<const Vector<Element>*>(at + i * kLine));
+    });
+    // What is behind each tile, and what there is of the last piece.
+#pragma unroll 1
+    for (int tile = lane_of_warp(); tile <= tiles_; tile += 32) {
+      const bool is_last = tile == tiles_;
+      const int number = is_last ? whole : (tile + 1) * kOfTile, left = end() - number;
+      Element* const to = cache_ + (is_last ? place_in_cache(whole) : tile * kWideTile + kOfTile);
+      if (left > 0 && (!is_last || whole < all_tiles))
+        begin_copy(reinterpret_cast<Vector<Element>*>(to), reinterpret_cast<const Vector<Element>*>(pieces + number),
+                   min(left, kPiece) * static_cast<int>(sizeof(Element)));
+    }
+  }
+  // When the copies are there, before a __syncwarp(): what is not the row's, before it and as far behind it as a row
+  // that was here may reach, is -Inf.
+  __device__ __forceinline__ void close() const {
+    const int lane = lane_of_warp(), in_tile = end() - (tiles_ - 1) * kOfTile + lane - kPiece;
+    const bool before = lane < kPiece;
+    Element* const at = before ? cache_ + lane : cache_ + (tiles_ - 1) * kWideTile + in_tile;
+    if (before ? lane < shift_ : in_tile < kWideTile) *at = narrow<Element>(-std::numeric_limits<float>::infinity());
+  }
+  // Writes f of all to where the row begins as far within a piece.
+  template <class F> __device__ __forceinline__ void write(Element* to, const F& f) const {
+    Element* const pieces = to - shift_;
+    const int last = end() - kPiece;
+    for_lines(pieces, [&](Element* at, const Element* kept, int number) {
+#pragma unroll
+      for (int i = 0; i < kLines; ++i) {
+        Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
+        float result[kPiece];
+#pragma unroll
+        for (int j = 0; j < kPiece; ++j) result[j] = f(widen<float>(piece.at[j]));
+        narrow_all(result, piece.at);
+        store_at_once(at + i * kLine, piece, i * kLine <= last - number && (i > 0 || number >= shift_));
+      }
+    });
+    // What is left of the first piece, and of the last.
+    const int lane = lane_of_warp(), number = lane < kPiece ? lane : end() / kPiece * kPiece + lane - kPiece;
+    if (lane < 2 * kPiece && number >= shift_ && number < end() && (lane >= kPiece || shift_ > 0))
+      pieces[number] = narrow<Element>(f(widen<float>(cache_[place_in_cache(number - shift_) + shift_])));
+  }
+
+ private:
+  __device__ __forceinline__ int end() const { return shift_ + columns_; }
+  // f(at, kept, number) for this lane's pieces of all tiles, kLines lines at a time: where the first of them is among
+  // the pieces, and in the cache, and the number of its first element.
+  template <class At, class F> __device__ __forceinline__ void for_lines(At* pieces, const F& f) const {
+    int number = lane_of_warp() * kPiece;
+    At* at = pieces + number;
+    Element* kept = cache_ + number;
+#pragma unroll 1
+    for (int done = 0; done < tiles_ * kOfTile; done += kAtOnce) {
+      f(at, kept, number);
+      number += kAtOnce;
+      at += kAtOnce;
+      kept += place_in_cache(kAtOnce);
+    }
+  }
+
+  Element* const cache_;
+  const int columns_, shift_, tiles_;
+};
+
+}  // namespace descend::cuda
