@@ -202,7 +202,7 @@ def cases(ours, quick):
                        lambda b, o: aten.upsample_nearest3d(b, o, None, None, None), (b, o), False)
             del go, gi, a, b
 
-        for N, C in ((4096, 32000), (4096, 128256), (1 << 17, 1000), (1 << 20, 128)):
+        for N, C in ((4096, 32000), (4096, 50257), (4096, 128256), (1 << 17, 1000), (1 << 17, 1001), (1 << 20, 128)):
             if quick and C == 128256:
                 continue
             lp = torch.log_softmax(torch.randn(N, C, device="cuda"), 1).to(dtype)

@@ -182,9 +182,16 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       add(bits, "aclnnCrossEntropyLossGrad", backward, {6, classes, t, "mean", 0, true}, {});
     }
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 2101, DataType::kFloat, "mean"}, {});
-  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1001, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 601, DataType::kFloat, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {4200, 1001, DataType::kFloat16, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1021, DataType::kBfloat16, "none"}, {});
-  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 605, DataType::kFloat16, "mean", 0.1}, {});
+  for (int64_t classes : {605, 4099})
+    add(bits, "aclnnCrossEntropyLoss", forward, {2100, classes, DataType::kFloat16, "mean", 0.1}, {});
+  for (DataType t : {DataType::kFloat16, DataType::kBfloat16}) {
+    Case c{97, 601, t, "none"};
+    c.finite = false;
+    add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+  }
   // Of three parts, and so many that a GPU's block of fewer threads than others adds all columns of their losses.
   add(bits, "aclnnCrossEntropyLoss", forward, {1600, 4101, DataType::kFloat, "mean"}, {});
   // So many that its warps share them, and take others again.

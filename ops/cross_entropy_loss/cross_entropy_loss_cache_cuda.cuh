@@ -12,6 +12,13 @@ template <class Index> __device__ __forceinline__ Index place_in_cache(Index c) 
   return c + c / static_cast<Index>(kTile) * kSkew;
 }
 
+// A warp moves so many lines of pieces at a time, for their places to be known before the run: whole tiles.  What there
+// is of a cache is a multiple of it.
+template <class Element> struct Lines {
+  static constexpr int kLine = 32 * Vector<Element>::kCount, kLines = 4, kAtOnce = kLines * kLine;
+  static_assert(kAtOnce % kTile == 0);
+};
+
 __device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % 32; }
 
 // How far from a piece's beginning the element is.
@@ -23,13 +30,11 @@ template <class Element> __host__ __device__ __forceinline__ int shift_of(const 
 // first and the last of what is written.  A piece that begins a tile is kept behind the tile before it, too, so that
 // the columns of a tile follow on each other from `shift` on.
 template <class Element> class ShiftedRow {
-  static constexpr int kPiece = Vector<Element>::kCount, kLine = 32 * kPiece;
-  static constexpr int kOfTile = static_cast<int>(kTile);
+  static constexpr int kPiece = Vector<Element>::kCount, kOfTile = static_cast<int>(kTile);
+  static constexpr int kLine = Lines<Element>::kLine, kLines = Lines<Element>::kLines;
+  static_assert(kPiece <= kSkew && 3 * kPiece <= 32);
 
  public:
-  static constexpr int kLines = 4, kAtOnce = kLines * kLine;  // what is there of a cache is a multiple of it
-  static_assert(kAtOnce % kOfTile == 0 && kPiece <= kSkew && 3 * kPiece <= 32);
-
   __device__ __forceinline__ ShiftedRow(Element* cache, int columns, int shift)
       : cache_(cache), columns_(columns), shift_(shift), tiles_((columns - 1) / kOfTile + 1) {}
 
@@ -93,11 +98,11 @@ template <class Element> class ShiftedRow {
     At* at = pieces + number;
     Element* kept = cache_ + number;
 #pragma unroll 1
-    for (int done = 0; done < tiles_ * kOfTile; done += kAtOnce) {
+    for (int done = 0; done < tiles_ * kOfTile; done += Lines<Element>::kAtOnce) {
       f(at, kept, number);
-      number += kAtOnce;
-      at += kAtOnce;
-      kept += place_in_cache(kAtOnce);
+      number += Lines<Element>::kAtOnce;
+      at += Lines<Element>::kAtOnce;
+      kept += place_in_cache(Lines<Element>::kAtOnce);
     }
   }
 

@@ -55,7 +55,8 @@ struct CrossEntropyParts {
 };
 
 // An element of logProb is x - (high + low), `high` the row's lse as float and `low` what that has lost, 2^-24 of it at
-// most.  Whether elements show it: none is nearer to 0 than the logarithm of the sum, and a half has 11 bits.
+// most.  Whether elements show more of it than a 32nd of an ulp: none is nearer to 0 than the logarithm of the sum, and
+// a half has 11 bits.
 template <class Element> DESCEND_HOST_DEVICE bool shows_low(float high, double log_sum) {
   return sizeof(Element) > 2 || log_sum < 0x1p-9 * std::fabs(high);
 }

@@ -50,7 +50,7 @@ struct LongRows {
         smooth(smoothing) {}
   __host__ __device__ int64_t distances() const { return smooth ? ceil_divide(tiles, 16) * 16 : 0; }
   int64_t bytes(size_t element_size) const {
-    constexpr int64_t kTilesAtOnce = 2;  // of a ShiftedRow
+    constexpr int64_t kTilesAtOnce = 2;
     const int64_t of_block =
         std::min(parts_of_block * (parts.columns / kTile), ceil_divide(tiles, kTilesAtOnce) * kTilesAtOnce);
     return CrossEntropyParts::kMost * int64_t{sizeof(PartScores)} + distances() * int64_t{sizeof(double)} +
@@ -61,7 +61,8 @@ struct LongRows {
 template <class Element, bool shows_lse, RowsAre rows_are>
 __global__ void __launch_bounds__(kLongThreads, 3)
     long_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ LongRows rows) {
-  constexpr int V = 8 / sizeof(Element);  // columns of a thread
+  static_assert(Lines<Element>::kAtOnce <= 2 * kTile);  // what LongRows leaves room for
+  constexpr int V = 8 / sizeof(Element);                // columns of a thread
   const bool smooth = rows_are == RowsAre::kAnyhow && rows.smooth;
   const int parts = static_cast<int>(rows.parts.count);
   PartScores* const of_parts = shared_memory<PartScores>();  // the first block's are used

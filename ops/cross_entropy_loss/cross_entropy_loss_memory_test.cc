@@ -68,11 +68,16 @@ TEST_F(CrossEntropyLossOperators, views_may_reach_beyond_2_to_the_31_elements) {
 
 // Of which a GPU's warp has several at once.
 TEST_F(CrossEntropyLossOperators, rows_may_lie_apart) {
-  constexpr int64_t kRows = 2100, kClasses = 600, kFrom = 608, kTo = 616;
-  for (DataType dtype : kFloats) {
-    Loss l({.rows = kRows, .classes = kClasses, .dtype = dtype});
-    Tensor from(dtype, {kRows, kClasses}, View{{kFrom, 1}, 0, kRows * kFrom});
-    Tensor to(dtype, {kRows, kClasses}, View{{kTo, 1}, 0, kRows * kTo});
+  constexpr int64_t kRows = 2100;
+  for (const auto& [dtype, classes] : std::vector<std::pair<DataType, int64_t>>{{DataType::kFloat, 600},
+                                                                                {DataType::kFloat, 601},
+                                                                                {DataType::kFloat16, 600},
+                                                                                {DataType::kFloat16, 601},
+                                                                                {DataType::kBfloat16, 600},
+                                                                                {DataType::kBfloat16, 601}}) {
+    Loss l({.rows = kRows, .classes = classes, .dtype = dtype});
+    const auto apart = [&](int64_t by) { return View{{classes + by, 1}, 0, kRows * (classes + by)}; };
+    Tensor from(dtype, {kRows, classes}, apart(8)), to(dtype, {kRows, classes}, apart(16));
     for (int64_t i = 0; i < from.size(); ++i) from.set(i, l.input.get(i));
     from.upload();
     to.upload();

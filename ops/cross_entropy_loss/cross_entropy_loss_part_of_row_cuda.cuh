@@ -55,8 +55,7 @@ template <int kMost> __device__ __forceinline__ Scores scores_of_row(const PartS
   return row;
 }
 
-// A part of a row, by a warp: in shared memory or where it is.  How rows lie is known before the run, so that there are
-// registers enough for everything; kAnyhow: what `are` says.
+// A part of a row, by a warp: in shared memory or where it is.
 template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
   using Index = std::conditional_t<cached, int, int64_t>;  // what is kept in shared memory is not so long
   static constexpr int kPiece = Vector<Element>::kCount;
@@ -77,8 +76,7 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
   // f(at, kept) for each of this lane's pieces: where it is in a row that begins at `row`, and in the cache.  Lines are
   // done several at a time, for their places to be known before the run.
   template <class At, class F> __device__ __forceinline__ void for_pieces(At* row, const F& f) const {
-    constexpr int kLine = 32 * kPiece, kLines = 4;
-    static_assert(kLines * kLine % kTile == 0);
+    constexpr int kLine = Lines<Element>::kLine, kLines = Lines<Element>::kLines;
     const int mine = lane_of_warp() * kPiece;
     At* at = row + mine;
     Element* kept = cache + mine;

@@ -137,7 +137,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
   __device__ __forceinline__ Element score_of(int64_t row, int column) const {
     return tile_[place_in_cache(column) + shift_in(row)];
   }
-  // Writes rows whose first lanes have f.  FLOAT16's kernel has no registers for both forms (measured).
+  // Writes rows whose first lanes have f.  FLOAT16's kernel of whole pieces has no registers for both forms (measured).
   static constexpr bool kLooksForLow = std::is_same_v<Element, bfloat16>;
   __device__ __forceinline__ void write(int64_t row, int there, const LogProb& f) const {
     const auto of_row = [&](int lane) {
@@ -170,10 +170,10 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
  private:
   // f(at, kept, left, first_lane) for this lane's pieces of so many rows, kLines lines of one of them at a time: where
   // the first piece is in a matrix, and in the cache, how many columns there are from it on, and the row's first lane.
-  static constexpr int kLine = 32 * kPiece, kLines = 4, kAtOnce = kLines * kLine;
+  static constexpr int kLine = Lines<Element>::kLine, kLines = Lines<Element>::kLines;
   template <class At, class F>
   __device__ __forceinline__ void for_lines(At* row, int64_t stride, int rows, const F& f) const {
-    static_assert(kAtOnce % kTile == 0);
+    constexpr int kAtOnce = Lines<Element>::kAtOnce;
     const int mine = lane_of_warp() * kPiece, end = (columns + kAtOnce - 1) / kAtOnce * kAtOnce;
     const int64_t to_next = stride - end;
     const int kept_to_next = cut_.tiles * kWideTile - place_in_cache(end);

@@ -114,7 +114,8 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
     }
 }
 
-// How the elements of rows lie, in both matrices.
+// How the elements of rows lie, in both matrices.  A kernel knows it before the run, so that there are registers enough
+// for everything; one of kAnyhow asks.
 enum class RowsAre {
   kInPieces,  // neighbours, whole pieces
   kTogether,  // neighbours, which begin anywhere within a piece, but in both matrices alike
