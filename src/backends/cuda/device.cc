@@ -62,7 +62,7 @@ Status CudaDevice::not_ready() const {
 }
 
 void* CudaDevice::allocate(size_t bytes) {
-  if (!ready() || bytes > memory_) return nullptr;  // CUDA is not asked for what no card of this kind has
+  if (!ready() || bytes > memory_) return nullptr;  // CUDA is not asked for what the card does not have
   void* memory = nullptr;
   const auto allocate = [&] { return cudaMallocAsync(&memory, bytes == 0 ? 1 : bytes, allocations_); };
   cudaError_t error = allocate();
@@ -95,6 +95,7 @@ void CudaDevice::free(void* memory) {
 }
 
 void* CudaDevice::allocate_host(size_t bytes) {
+  if (bytes > PTRDIFF_MAX) return nullptr;  // CUDA is not asked for what no machine has
   void* memory = nullptr;
   if (!ready() || cudaHostAlloc(&memory, bytes == 0 ? 1 : bytes, cudaHostAllocPortable) != cudaSuccess) {
     cudaGetLastError();
