@@ -21,6 +21,16 @@ template <class Element> struct Lines {
 
 __device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadIdx.x) % 32; }
 
+// f of each element of a piece.
+template <class Element, class F> __device__ __forceinline__ Vector<Element> piece_of(const Element* at, const F& f) {
+  Vector<Element> piece = load_at_once<Vector<Element>>(at);
+  float result[Vector<Element>::kCount];
+#pragma unroll
+  for (int i = 0; i < Vector<Element>::kCount; ++i) result[i] = f(widen<float>(piece.at[i]));
+  narrow_all(result, piece.at);
+  return piece;
+}
+
 // How far from a piece's beginning the element is.
 template <class Element> __host__ __device__ __forceinline__ int shift_of(const Element* at) {
   return static_cast<int>(reinterpret_cast<uintptr_t>(at) % sizeof(Vector<Element>) / sizeof(Element));
@@ -75,11 +85,7 @@ template <class Element> class ShiftedRow {
     for_lines(pieces, [&](Element* at, const Element* kept, int number) {
 #pragma unroll
       for (int i = 0; i < kLines; ++i) {
-        Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
-        float result[kPiece];
-#pragma unroll
-        for (int j = 0; j < kPiece; ++j) result[j] = f(widen<float>(piece.at[j]));
-        narrow_all(result, piece.at);
+        const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), f);
         store_at_once(at + i * kLine, piece, i * kLine <= last - number && (i > 0 || number >= shift_));
       }
     });

@@ -243,12 +243,7 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
     } else if (in_pieces()) {
       with_log_prob<sizeof(Element) == 2>(log_prob, [&](const auto& f) {
         for_pieces(to, [&](Element* at, const Element* kept) {
-          Vector<Element> piece = load_at_once<Vector<Element>>(cached ? kept : from + (at - to));
-          float result[kPiece];
-#pragma unroll
-          for (int i = 0; i < kPiece; ++i) result[i] = f(widen<float>(piece.at[i]));
-          narrow_all(result, piece.at);
-          store_at_once(at, piece);
+          store_at_once(at, piece_of(cached ? kept : from + (at - to), f));
         });
       });
     } else if (cached) {

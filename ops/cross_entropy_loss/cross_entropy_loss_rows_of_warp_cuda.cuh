@@ -149,11 +149,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
         with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
 #pragma unroll
           for (int i = 0; i < kLines; ++i) {
-            Vector<Element> piece = load_at_once<Vector<Element>>(kept + place_in_cache(i * kLine));
-            float result[kPiece];
-#pragma unroll
-            for (int j = 0; j < kPiece; ++j) result[j] = log_prob(widen<float>(piece.at[j]));
-            narrow_all(result, piece.at);
+            const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), log_prob);
             store_at_once(at + i * kLine, piece, i * kLine < left);
           }
         });
