@@ -149,6 +149,8 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     for (int64_t classes : {1024, 1032, 1536, 1544})
       add(bits, "aclnnCrossEntropyLossGrad", backward, {3, classes, t, "none"}, {});
     add(bits, "aclnnCrossEntropyLossGrad", backward, {600, 1000, t, "mean"}, {});
+    // No whole pieces: as many rows as a warp has lanes, and one or two.
+    for (int64_t classes : {33, 1001}) add(bits, "aclnnCrossEntropyLossGrad", backward, {701, classes, t, "mean"}, {});
   }
   // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});

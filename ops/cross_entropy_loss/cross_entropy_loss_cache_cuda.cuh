@@ -31,11 +31,6 @@ template <class Element, class F> __device__ __forceinline__ Vector<Element> pie
   return piece;
 }
 
-// How far from a piece's beginning the element is.
-template <class Element> __host__ __device__ __forceinline__ int shift_of(const Element* at) {
-  return static_cast<int>(reinterpret_cast<uintptr_t>(at) % sizeof(Vector<Element>) / sizeof(Element));
-}
-
 // Neighbours from number `shift` of a piece on, kept as they lie in global memory: whole pieces are moved, but the
 // first and the last of what is written.  A piece that begins a tile is kept behind the tile before it, too, so that
 // the columns of a tile follow on each other from `shift` on.

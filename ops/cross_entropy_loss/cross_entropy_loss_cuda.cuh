@@ -9,6 +9,11 @@ namespace descend::cuda {
 
 inline constexpr int64_t kNoClass = -1;
 
+// How far from a piece's beginning the element is.
+template <class Element> __host__ __device__ __forceinline__ int shift_of(const Element* at) {
+  return static_cast<int>(reinterpret_cast<uintptr_t>(at) % sizeof(Vector<Element>) / sizeof(Element));
+}
+
 // The labels and weights at their addresses.
 struct Labels {
   CrossEntropyLabels of;

@@ -130,10 +130,9 @@ template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* con
     return s.column == 1 && s.row % V == 0 && is_aligned(address);
   };
   const auto rows_of = [&](int64_t elements) { return std::clamp<int64_t>(elements / classes, 1, kMostRows); };
-  if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4])) {
-    if (are_plain_rows<Element>(a)) return write_plain_rows(g, on);
+  if (are_plain_rows<Element>(a, data)) return write_plain_rows(g, on);
+  if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4]))
     return write_with<Element, V>(g, rows_of(kElements), kElements, on);
-  }
   if (is_flat<Element>(a, data)) return run_flat(g, kElements, on);
   // Where a side runs across, blocks are about square: what a thread leaves of a line its neighbours find in the cache.
   const bool across = (a.log_prob.column != 1 && a.log_prob.row == 1) || (a.out.column != 1 && a.out.row == 1);

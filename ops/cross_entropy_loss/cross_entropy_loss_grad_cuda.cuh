@@ -27,30 +27,30 @@ __device__ __forceinline__ void one_by_one(const float (&x)[V], float (&result)[
   }
 }
 
-// exp(x) * scale_of(i) of V elements, as precise as results of Element show, less the scale at place `label`.  Those
-// that the quick form does not do are asked for together, as in evaluate().
+// exp(x) * scale_of(i) of V elements, as precise as results of Element show, less the scale where `labels` has a bit.
+// Those that the quick form does not do are asked for together, as in evaluate().
 template <class Element, int V, class ScaleOf>
 __device__ __forceinline__ void scaled_exps(const float (&x)[V], const ScaleOf& scale_of, float (&result)[V],
-                                            int label = -1) {
+                                            uint32_t labels = 0) {
   const Lane<float> d;
   bool any = false;
 #pragma unroll
   for (int i = 0; i < V; ++i) {
     bool rare;
     const float scale = scale_of(i);
-    result[i] = quick_scaled_exp<kHalves<Element>>(d, rare, x[i], scale, i == label ? scale : 0.0f);
+    result[i] = quick_scaled_exp<kHalves<Element>>(d, rare, x[i], scale, labels >> i & 1 ? scale : 0.0f);
     any |= rare;
   }
   if (any)
     one_by_one(x, result, [&](int i, float one, float quick) {
       const float scale = scale_of(i);
-      return std::fabs(one) <= kQuick ? quick : scaled_exp(d, one, scale) - (i == label ? scale : 0.0f);
+      return std::fabs(one) <= kQuick ? quick : scaled_exp(d, one, scale) - (labels >> i & 1 ? scale : 0.0f);
     });
 }
 template <class Element, int V>
-__device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V], int label = -1) {
+__device__ __forceinline__ void scaled_exps(const float (&x)[V], float scale, float (&result)[V], uint32_t labels = 0) {
   scaled_exps<Element>(
-      x, [=](int) { return scale; }, result, label);
+      x, [=](int) { return scale; }, result, labels);
 }
 
 // What a row's elements are made of: exp(logProb) * scale - smooth * weight, and the label's element by itself.
@@ -130,7 +130,7 @@ __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int6
   if (r.kind == kOrdinary && has_label_in_float<Element>(a)) {
     const float one[1] = {widen<float>(log_probability)};
     float result[1];
-    scaled_exps<Element>(one, r.scale_f, result, 0);
+    scaled_exps<Element>(one, r.scale_f, result, 1);
     r.label_element = narrow<Element>(result[0]);
     return r;
   }

@@ -1,114 +1,122 @@
 // SPDX-License-Identifier: MIT
-// The gradient of short rows that follow on each other, without smoothing and z-loss.
+// The gradient of rows that follow on each other, without smoothing and z-loss.
 //
-// A warp has some rows and asks at once for all their elements.  Rows are so short that what is done once for each
-// counts: a lane a row computes its scale, and in the end the label's element, unless it is a half of an ordinary
-// row, which whoever has its piece computes.  There are as many warps as rows need, in small blocks, of which none
+// A warp has some pieces, asks at once for all their elements, and knows the rows that they are of.  What is done once
+// for each row counts: a lane a row computes its scale, and in the end the label's element; that of an ordinary row of
+// few halves whoever has its piece computes.  There are as many warps as pieces need, in small blocks, of which none
 // waits long for its last warp.  Warps that go from rows to rows, and ask for the next early, were slower, since the
 // card's memory likes to be read and written from its beginning to its end; so were threads of which each finds its
 // row's scale itself.
 #pragma once
-#include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_grad_spans_cuda.cuh"
 
 namespace descend::cuda {
 namespace {
 
-constexpr int kLanes = 32;
-constexpr int kRowThreads = 64;  // of a block
-// Pieces of a lane, at most: of rows that need no more, and of others.
-template <class Element> constexpr int kFewPieces = kHalves<Element> ? 6 : 4;
-template <class Element> constexpr int kManyPieces = kHalves<Element> ? 6 : 8;
-constexpr int row_blocks(int pieces) { return pieces == 8 ? 12 : 16; }  // of a multiprocessor
+constexpr int64_t kFewClasses = 512;    // a warp has whole rows
+constexpr int64_t kManyClasses = 2048;  // few warps have a label
 
-template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) {
-  constexpr int64_t kShortest = 4 * Vector<Element>::kCount;
-  constexpr int64_t kLongest = kManyPieces<Element> * kLanes * Vector<Element>::kCount;
+template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a, void* const* data) {
   const int64_t classes = a.labels.classes;
-  return classes >= kShortest && classes <= kLongest && a.log_prob.row == classes && a.out.row == classes &&
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.column == 1 && s.row == classes; };
+  return classes >= 4 * Vector<Element>::kCount && classes <= INT32_MAX / 2 && follow(a.log_prob) && follow(a.out) &&
+         shift_of(static_cast<const Element*>(data[3])) == shift_of(static_cast<const Element*>(data[4])) &&
          a.is_plain();
 }
 
 // What a row's elements are made of, in the registers of its lane.
+constexpr uint32_t kNowhere = INT32_MAX;
 struct PlainRow {
-  double scale = 0;
-  float scale_f = 0;  // 0: no ordinary row, or one that does not count
-  int label = -1;     // -1: it does not count, and its elements are 0
+  double scale = 0;           // 0, too, where the row does not count
+  uint32_t label = kNowhere;  // there: it does not count, and its elements are 0
+  float scale_f = is_ordinary(scale) ? static_cast<float>(scale) : 0;
 };
 // As Gradient::row_of() has it where there is neither smoothing nor z-loss.
 template <class Element>
 __device__ __forceinline__ PlainRow plain_row(const Gradient<Element>& g, Element gradient, int64_t target,
                                               double share) {
-  PlainRow r{.label = static_cast<int>(g.labels.class_of(target))};
-  if (r.label < 0) return r;
-  r.scale = widen<double>(gradient) * share * double{g.labels.weight_of(r.label)} + 0.0;  // never -0
-  if (is_ordinary(r.scale)) r.scale_f = static_cast<float>(r.scale);
-  return r;
+  const int64_t label = g.labels.class_of(target);
+  if (label == kNoClass) return {};
+  return {.scale = widen<double>(gradient) * share * double{g.labels.weight_of(label)} + 0.0,  // never -0
+          .label = static_cast<uint32_t>(label)};
 }
-template <class Element> __device__ __forceinline__ Element label_element(Element log_prob, double scale) {
+template <bool of_ordinary, class Element>
+__device__ __forceinline__ Element label_element(Element log_prob, const PlainRow& row) {
+  if (of_ordinary && kHalves<Element> && row.scale_f != 0) {
+    float element[1];
+    scaled_exps<Element>({widen<float>(log_prob)}, row.scale_f, element, 1);
+    return narrow<Element>(element[0]);
+  }
   const Lane<double> d;
   const double x = widen<double>(log_prob);
-  double element = LabelElement{}(d, x, scale);
-  if (std::isinf(scale)) element = LabelElement{}(d, x, scale, 0.0);
+  double element = LabelElement{}(d, x, row.scale);
+  if (std::isinf(row.scale)) element = LabelElement{}(d, x, row.scale, 0.0);
   return narrow<Element>(element);
 }
 
-// The label's place in a piece of its row, or a number that is no place; -1 where its element is computed apart.
-template <class Element> __device__ __forceinline__ int label_in_piece(int label, uint32_t piece) {
-  return kHalves<Element> ? label - static_cast<int>(piece) * Vector<Element>::kCount : -1;
-}
-
-// The elements of a warp's rows of which some are no ordinary ones, but for labels' that are computed apart.
-template <class Element>
-__device__ __noinline__ void write_careful_rows(PlainRow own, Divisor per_row, int pieces, bool nan,
-                                                const Vector<Element>* from, Vector<Element>* to) {
+// The elements of a warp's rows, one by one: where some rows are no ordinary ones, or some elements of a piece are not
+// there.
+template <class Element, bool kCross>
+__device__ __noinline__ void write_carefully(PlainRow own, Span span, bool nan, const Element* from, Element* to) {
   constexpr int V = Vector<Element>::kCount;
 #pragma unroll 1
-  for (int begin = 0; begin < pieces; begin += kLanes) {
-    const int piece = begin + static_cast<int>(threadIdx.x % kLanes);
-    uint32_t column = static_cast<uint32_t>(piece);
-    const int row = static_cast<int>(per_row.divide(column));
-    const double scale = __shfl_sync(~0u, own.scale, row);
-    const float scale_f = __shfl_sync(~0u, own.scale_f, row);
-    const int label = __shfl_sync(~0u, own.label, row);
-    if (piece >= pieces) continue;
-    const Vector<Element> in = from[piece];
-    Vector<Element> out;
-    float x[V], result[V];
-#pragma unroll
-    for (int i = 0; i < V; ++i) x[i] = widen<float>(in.at[i]), result[i] = nan ? NAN : 0.0f;
-    if (!nan && scale_f != 0)
-      scaled_exps<Element>(x, scale_f, result, label_in_piece<Element>(label, column));
-    else if (!nan && label >= 0)
-      one_by_one(x, result, [&](int, float one, float) {
-        return static_cast<float>(ExactPlain{scale}(Lane<double>{}, static_cast<double>(one)));
-      });
-    narrow_all(result, out.at);
-    store_at_once(to + piece, out);
+  for (int begin = 0; begin < span.end; begin += kLanes * V) {
+    const int at = begin + static_cast<int>(threadIdx.x % kLanes) * V;
+    const RowsOfPiece<Element, kCross> rows(span, at);
+    const double scale = __shfl_sync(~0u, own.scale, rows.one),
+                 scale_of_other = __shfl_sync(~0u, own.scale, rows.other);
+    const uint32_t label = __shfl_sync(~0u, own.label, rows.one), of_other = __shfl_sync(~0u, own.label, rows.other);
+#pragma unroll 1
+    for (int i = 0; i < V; ++i) {
+      if (at + i < span.begin || at + i >= span.end) continue;
+      const bool is_other = i >= static_cast<int>(rows.until);
+      const PlainRow row{.scale = is_other ? scale_of_other : scale, .label = is_other ? of_other : label};
+      const float x = widen<float>(from[at + i]);
+      const uint32_t place = is_other ? i - rows.until : i + rows.column;
+      float result[1] = {nan ? NAN : 0.0f};
+      if (!nan && row.scale_f != 0)  // FLOAT's label is computed apart
+        scaled_exps<Element>({x}, row.scale_f, result, kHalves<Element> && row.label == place ? 1 : 0);
+      else if (!nan && row.label != kNowhere)
+        result[0] = static_cast<float>(ExactPlain{row.scale}(Lane<double>{}, static_cast<double>(x)));
+      to[at + i] = narrow<Element>(result[0]);
+    }
   }
 }
 
-template <class Element, int kPieces>
-__global__ void __launch_bounds__(kRowThreads, row_blocks(kPieces))
-    write_rows(const __grid_constant__ Gradient<Element> g, Divisor per_row, int rows_of_warp) {
+// labels_apart: each label's element is computed by its row's lane, and not with its piece.
+template <class Element, Has has, bool labels_apart>
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+    write_rows(const __grid_constant__ Gradient<Element> g, Divisor by_classes, Share share_of_warp) {
   using Piece = Vector<Element>;
-  constexpr int V = Piece::kCount;
-  const int lane = static_cast<int>(threadIdx.x % kLanes), of_row = static_cast<int>(g.a.labels.classes / V);
-  const int64_t first = (int64_t{blockIdx.x} * kRowThreads + threadIdx.x) / kLanes * rows_of_warp;
-  const int64_t left = g.a.labels.rows - first;
-  const int rows = static_cast<int>(left < 0 ? 0 : left < rows_of_warp ? left : rows_of_warp);
-  const int pieces = rows * of_row;
-  const Piece* const from = reinterpret_cast<const Piece*>(g.log_prob) + first * of_row;
-  Piece* const to = reinterpret_cast<Piece*>(g.out) + first * of_row;
+  constexpr int V = Piece::kCount, kOfLane = kPiecesOfLane<Element, has>;
+  constexpr bool kCross = has == Has::kElements;
+  const auto [elements, rows_of_warp, shift] = share_of_warp;
+  const int lane = static_cast<int>(threadIdx.x % kLanes);
+  const int64_t classes = g.a.labels.classes;
+  const int64_t warp = (int64_t{blockIdx.x} * kRowThreads + threadIdx.x) / kLanes;
+  const int64_t first = warp * elements - shift, left = g.a.labels.rows * classes - first;
+  const int begin = kCross && first < 0 ? shift : 0;
+  const int end = static_cast<int>(left < 0 ? 0 : left < elements ? left : elements);
+  const bool has_parts = kCross && (begin != 0 || end % V != 0);  // of pieces
+  const Element* const from = g.log_prob + first;
+  Element* const to = g.out + first;
 
-  uint4 in[kPieces];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
+  uint4 in[kOfLane];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
 #pragma unroll
-  for (int u = 0; u < kPieces; ++u)
-    if (lane + u * kLanes < pieces) in[u] = *reinterpret_cast<const uint4*>(from + lane + u * kLanes);
+  for (int u = 0; u < kOfLane; ++u) {
+    const int at = (lane + u * kLanes) * V;
+    if (at < end && !has_parts) in[u] = *reinterpret_cast<const uint4*>(from + at);
+  }
+  int64_t in_row = kCross ? first + classes : has == Has::kPieces ? first : 0;  // becomes the first element's column
+  const int64_t first_row = has == Has::kRows ? warp * rows_of_warp : by_classes.divide(in_row) - (kCross ? 1 : 0);
+  const int64_t row = first_row + lane;
+  const Span span{begin, end, static_cast<uint32_t>(in_row), static_cast<uint32_t>(classes), by_classes};
+  const int64_t begins = lane * classes - in_row;  // where the lane's row does, counted as those of the span
   int64_t target = kNoClass;
   Element gradient{};
-  if (lane < rows) {
-    target = g.labels.target_of(first + lane);
-    gradient = g.gradient[(first + lane) * g.a.gradient_stride];
+  if (row >= 0 && row < g.a.labels.rows && begins < span.end) {
+    target = g.labels.target_of(row);
+    gradient = g.gradient[row * g.a.gradient_stride];
   }
 
   __shared__ double few[2];
@@ -122,50 +130,69 @@ __global__ void __launch_bounds__(kRowThreads, row_blocks(kPieces))
     share = g.scratch->numbers[kShare];
   }
   const PlainRow own = plain_row(g, gradient, target, share);
-  const int64_t label = (first + lane) * g.a.labels.classes + own.label;
-  // In double: of FLOAT, and of rows that are no ordinary ones.
-  const bool label_apart = own.label >= 0 && (!kHalves<Element> || own.scale_f == 0);
+  const bool counts = own.label != kNowhere, is_ordinary = own.scale_f != 0;
+  const int64_t label = begins + own.label;
+  const bool label_apart = counts && (labels_apart || !is_ordinary) && label >= span.begin && label < span.end;
   Element at_label;
-  if (label_apart) at_label = g.log_prob[label];
+  if (label_apart) at_label = from[label];
   __syncwarp();  // before anything is written: out may be in the place of logProb
   const bool nan = std::isinf(share);
-  if (__any_sync(~0u, nan || (own.label >= 0 && own.scale_f == 0))) {
-    write_careful_rows(own, per_row, pieces, nan, from, to);
+  if (has_parts || __any_sync(~0u, nan || (counts && !is_ordinary))) {
+    write_carefully<Element, kCross>(own, span, nan, from, to);
     if (nan) return;
   } else {
 #pragma unroll
-    for (int u = 0; u < kPieces; ++u) {
-      const int piece = lane + u * kLanes;
-      uint32_t column = static_cast<uint32_t>(piece);
-      const int row = static_cast<int>(per_row.divide(column));
-      const float scale = __shfl_sync(~0u, own.scale_f, row);
-      const int label_of_row = kHalves<Element> ? __shfl_sync(~0u, own.label, row) : -1;
-      if (piece >= pieces) continue;
+    for (int u = 0; u < kOfLane; ++u) {
+      const int at = (lane + u * kLanes) * V;
+      const RowsOfPiece<Element, kCross> rows(span, at);
+      const float one = __shfl_sync(~0u, own.scale_f, rows.one);
+      const float other = kCross ? __shfl_sync(~0u, own.scale_f, rows.other) : one;
+      const uint32_t labels = labels_apart ? 0 : rows.labels(own.label);
+      if (at >= span.end) continue;
+      const auto scale_of = [&](int i) { return kCross && i >= static_cast<int>(rows.until) ? other : one; };
       const Piece now = std::bit_cast<Piece>(in[u]);
       float x[V], result[V] = {};
       Piece computed;
 #pragma unroll
       for (int i = 0; i < V; ++i) x[i] = widen<float>(now.at[i]);
-      if (scale != 0) scaled_exps<Element>(x, scale, result, label_in_piece<Element>(label_of_row, column));
+      if (one != 0 || other != 0) {
+        scaled_exps<Element>(x, scale_of, result, labels);
+        if (kCross && (one == 0 || other == 0)) {
+#pragma unroll
+          for (int i = 0; i < V; ++i)
+            if (scale_of(i) == 0) result[i] = 0;
+        }
+      }
       narrow_all(result, computed.at);
-      store_at_once(to + piece, computed);
+      store_at_once(to + at, computed);
     }
   }
-  if (label_apart) at_label = label_element(at_label, own.scale);
+  if (label_apart) at_label = label_element<labels_apart>(at_label, own);
   __syncwarp();  // the row's elements are written
-  if (label_apart) g.out[label] = at_label;
+  if (label_apart) to[label] = at_label;
 }
 
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
-  const int64_t of_row = g.a.labels.classes / Vector<Element>::kCount;
-  const auto run = [&]<int kPieces> {
-    const int64_t rows_of_warp = std::min<int64_t>(kPieces * kLanes / of_row, kLanes);
-    const int64_t warps = ceil_divide(g.a.labels.rows, rows_of_warp), blocks = ceil_divide(warps * kLanes, kRowThreads);
-    return start_behind_sums(g, on, write_rows<Element, kPieces>, blocks, kRowThreads, Divisor(of_row),
-                             static_cast<int>(rows_of_warp));
+  constexpr int V = Vector<Element>::kCount;
+  const int64_t classes = g.a.labels.classes;
+  const int shift = shift_of(g.log_prob);
+  const auto run = [&]<Has has, bool labels_apart> {
+    constexpr int64_t kMost = kPiecesOfLane<Element, has> * kLanes * V;
+    static_assert(has != Has::kRows || kFewClasses <= kMost);
+    const int64_t rows = std::min<int64_t>(kMost / classes, kLanes);  // whole ones
+    // Others are of one row more than lie between the first and the last, at most.
+    const int64_t elements = has == Has::kRows ? rows * classes : std::min(kMost, (kLanes - 1) * classes / V * V);
+    const int64_t warps = ceil_divide(g.a.labels.rows * classes + shift, elements);
+    return start_behind_sums(g, on, write_rows<Element, has, labels_apart>, ceil_divide(warps * kLanes, kRowThreads),
+                             kRowThreads, Divisor(classes),
+                             Share{static_cast<int>(elements), static_cast<int>(rows), shift});
   };
-  return of_row <= kFewPieces<Element> * kLanes ? run.template operator()<kFewPieces<Element>>()
-                                                : run.template operator()<kManyPieces<Element>>();
+  constexpr bool kApart = !kHalves<Element>;  // in double
+  if (classes % V != 0 || shift != 0)
+    return kApart || classes >= kManyClasses ? run.template operator()<Has::kElements, true>()
+                                             : run.template operator()<Has::kElements, kApart>();
+  return classes <= kFewClasses ? run.template operator()<Has::kRows, kApart>()
+                                : run.template operator()<Has::kPieces, true>();
 }
 
 }  // namespace
