@@ -166,16 +166,11 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   const bool smooth = a.smoothing != 0;
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
-  // The smallest team that keeps a row in shared memory with room for other teams, or at all.
-  constexpr int64_t kOther = 2 << 10;  // bytes of shared memory that have names, and what CUDA keeps
-  const auto in_team = [&](int team) { return LongRows(classes, sizeof(Element), smooth, team); };
-  int team = 1;
-  while (team < std::min(on.largest_cluster, kLargestTeam) && in_team(team).bytes(sizeof(Element)) > kBlockMemory)
-    team *= 2;
-  const int64_t bytes = in_team(team).bytes(sizeof(Element));
-  if (bytes + kOther <= on.shared_memory)
-    return start_in_clusters(on, for_rows_of(l, [&]<RowsAre are> { return long_rows<Element, shows_lse, are>; }),
-                             blocks * team, team, kLongThreads, static_cast<size_t>(bytes), l, in_team(team));
+  if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);
+      cut.warps_with_work(sizeof(Element), on.shared_memory) > 0)
+    return start_in_clusters(
+        on, for_rows_of(l, [&]<RowsAre are, bool smooth> { return long_rows<Element, shows_lse, are, smooth>; }),
+        blocks * cut.team, cut.team, cut.warps() * 32, static_cast<size_t>(cut.bytes(sizeof(Element))), l, cut);
   return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }
 

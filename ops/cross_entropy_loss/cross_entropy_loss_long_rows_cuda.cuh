@@ -13,8 +13,6 @@
 
 namespace descend::cuda {
 
-inline constexpr int64_t kBlockMemory = 73 << 10;  // bytes: three blocks fit beside each other
-
 // What SumOfTiles makes of the sums of a row that a team has, by a warp, a few lanes a chunk; writes over them.
 __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
   constexpr int64_t kLargestMemory = 256 << 10;  // of a block, of any card
@@ -40,14 +38,18 @@ __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
 struct LongRows {
   CrossEntropyParts parts;
   int64_t tiles;
-  int parts_of_block;
+  int team, parts_of_block;
   bool smooth;
 
-  LongRows(int64_t classes, size_t element_size, bool smoothing, int team)
+  LongRows(int64_t classes, size_t element_size, bool smoothing, int blocks)
       : parts(classes, element_size),
         tiles(ceil_divide(classes, kTile)),
+        team(blocks),
         parts_of_block(static_cast<int>(ceil_divide(parts.count, team))),
         smooth(smoothing) {}
+  // As many as parts, and others where they take nobody's place: 7 are no quicker than 8.
+  static constexpr int kWarps = 3 * kLongWarps;  // of a multiprocessor, with the registers that long_rows() has
+  int warps() const { return kWarps / (kWarps / std::clamp(parts_of_block, kLeastThreads / 32, kLongWarps)); }
   __host__ __device__ int64_t distances() const { return smooth ? ceil_divide(tiles, 16) * 16 : 0; }
   int64_t bytes(size_t element_size) const {
     constexpr int64_t kTilesAtOnce = 2;
@@ -56,14 +58,35 @@ struct LongRows {
     return CrossEntropyParts::kMost * int64_t{sizeof(PartScores)} + distances() * int64_t{sizeof(double)} +
            of_block * kWideTile * static_cast<int64_t>(element_size);
   }
+  // How many warps of a multiprocessor have a part on the average, as far as registers and shared memory go.
+  double warps_with_work(size_t element_size, int64_t memory) const {
+    constexpr int64_t kOther = 2 << 10;  // bytes that have names, and what CUDA keeps
+    const int64_t blocks = std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
+    return static_cast<double>(blocks * parts.count) / static_cast<double>(team * ceil_divide(parts_of_block, warps()));
+  }
 };
 
-template <class Element, bool shows_lse, RowsAre rows_are>
+// The team that leaves fewest warps without work.  A block more costs each row some time (about 2 %, measured with rows
+// of 9 to 38 parts), and one of two warps takes much longer.
+inline LongRows rows_of_team(int64_t classes, size_t element_size, bool smooth, const CudaLaunch& on) {
+  const auto cut = [&](int team) { return LongRows(classes, element_size, smooth, team); };
+  const auto value = [&](int team) {
+    if (team > 1 && cut(team).parts_of_block < 3) return 0.0;
+    return cut(team).warps_with_work(element_size, on.shared_memory) * (1 - 0.02 * team);
+  };
+  int best = 1;
+  double of_best = value(best);
+  for (int team = 2; team <= std::min(on.largest_cluster, kLargestTeam); ++team)
+    if (const double of_team = value(team); of_team > of_best) best = team, of_best = of_team;
+  return cut(best);
+}
+
+template <class Element, bool shows_lse, RowsAre rows_are, bool may_smooth>
 __global__ void __launch_bounds__(kLongThreads, 3)
     long_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ LongRows rows) {
   static_assert(Lines<Element>::kAtOnce <= 2 * kTile);  // what LongRows leaves room for
   constexpr int V = 8 / sizeof(Element);                // columns of a thread
-  const bool smooth = rows_are == RowsAre::kAnyhow && rows.smooth;
+  const bool smooth = may_smooth && rows.smooth;
   const int parts = static_cast<int>(rows.parts.count);
   PartScores* const of_parts = shared_memory<PartScores>();  // the first block's are used
   double* const distances = reinterpret_cast<double*>(of_parts + CrossEntropyParts::kMost);
@@ -73,6 +96,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   __shared__ Box parts_box, f_box, distances_box;
   const Team team;
   const int team_size = team.size(), rank = team.rank(), thread = static_cast<int>(threadIdx.x), warp = thread / 32;
+  const int warps = static_cast<int>(blockDim.x) / 32;
   const int64_t begin = blockIdx.x / team_size * l.cut.per_block;
   const int64_t last = begin + l.cut.per_block < l.a.labels.rows ? begin + l.cut.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes), columns_of_part = static_cast<int>(rows.parts.columns);
@@ -93,7 +117,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const auto column_of = [&](int part) { return (first_part + part) * columns_of_part; };
   const auto for_each_part = [&](int64_t row, const auto& body) {
 #pragma unroll 1
-    for (int part = warp; part < mine; part += kLongWarps) {
+    for (int part = warp; part < mine; part += warps) {
       const int first = column_of(part), there = classes - first < columns_of_part ? classes - first : columns_of_part;
       body(PartOfRow<Element, rows_are, true>{l.at(row, first), l.a.input.column,
                                               cache + part * (columns_of_part / static_cast<int>(kTile)) * kWideTile,

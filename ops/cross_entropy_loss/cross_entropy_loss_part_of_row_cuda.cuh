@@ -166,12 +166,14 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
         keep_larger(at_place.at, load_at_once<Vector<Element>>(piece).at);
       };
       if (is_shifted()) {
-        const Element* tile_at = cache;
-        for (Index number = 0; width(number) > 0; ++number, tile_at += kWideTile) {
-          const bool is_last = width(number + 1) == 0;  // what is behind others belongs to the next one
-          const int end = is_last ? shift() + width(number) : static_cast<int>(kTile);
-          for (int c = lane_of_warp() * kPiece; c < end; c += 32 * kPiece) look_at(tile_at + c);
-        }
+        constexpr int kOfTile = static_cast<int>(kTile), kLine = Lines<Element>::kLine;
+        const int mine = lane_of_warp() * kPiece;
+        const Element* at = cache + mine;
+        int left = static_cast<int>(columns);
+        for (; left > kOfTile; left -= kOfTile, at += kWideTile)  // what is behind the tile belongs to the next one
+#pragma unroll
+          for (int c = 0; c < kOfTile; c += kLine) look_at(at + c);
+        for (int c = 0; mine + c < shift() + left; c += kLine) look_at(at + c);
       } else {
         for_pieces(from, [&](const Element* at, const Element* kept) { look_at(cached ? kept : at); });
       }

@@ -6,7 +6,7 @@
 
 namespace descend::cuda {
 
-template <class Element, bool shows_lse, RowsAre rows_are>
+template <class Element, bool shows_lse, RowsAre rows_are, bool may_smooth>
 __global__ void __launch_bounds__(kLongThreads, 3)
     part_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ PartRows<Element> cut) {
   using P = PartRows<Element>;
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   if (threadIdx.x < kTeams) meetings[threadIdx.x].open(cut.warps);
   __syncthreads();
   auto* const told = reinterpret_cast<typename P::Told*>(memory_of_told[team % kTeams]);
-  const RowsOfWarp<Element, rows_are> mine(l, cut, warp);
+  const RowsOfWarp<Element, rows_are, may_smooth> mine(l, cut, warp);
   const int lanes_of_row = mine.lanes_of_row, slot = lane >> (__ffs(lanes_of_row) - 1);
   const int of_round = in_parts ? 1 : cut.warps * cut.at_once;
   const auto there_of = [&](int rows) { return min(max(rows - mine.first_row, 0), cut.at_once); };
@@ -113,7 +113,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
 template <class Element, bool shows_lse>
 Status run_part_rows(const Loss<Element>& l, const PartRows<Element>& cut, const CudaLaunch& on) {
   const int warps = cut.warps_of_block();
-  const auto kernel = for_rows_of(l, [&]<RowsAre are> { return part_rows<Element, shows_lse, are>; });
+  const auto kernel =
+      for_rows_of(l, [&]<RowsAre are, bool smooth> { return part_rows<Element, shows_lse, are, smooth>; });
   const int64_t units = ceil_divide(l.a.labels.rows, cut.unit);
   return start(on, kernel, blocks_for(on, units, warps / cut.warps, 3 * kLongWarps / warps), warps * 32,
                static_cast<size_t>(cut.bytes()), l, cut);

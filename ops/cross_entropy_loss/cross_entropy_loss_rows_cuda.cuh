@@ -105,12 +105,14 @@ template <class Element> struct Loss {
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
-// f<how the rows of a kernel are>(); with smoothing that is kAnyhow.
+// f<how the rows of a kernel are, whether there is smoothing>(); one of kAnyhow is for what has none of its own.
 template <class Element, class F> auto for_rows_of(const Loss<Element>& l, const F& f) {
-  const RowsAre are = l.a.smoothing != 0 ? RowsAre::kAnyhow : l.rows_are;
-  if (are == RowsAre::kInPieces) return f.template operator()<RowsAre::kInPieces>();
-  if (are == RowsAre::kTogether) return f.template operator()<RowsAre::kTogether>();
-  return f.template operator()<RowsAre::kAnyhow>();
+  const bool smooth = l.a.smoothing != 0;
+  if (l.rows_are == RowsAre::kInPieces)
+    return smooth ? f.template operator()<RowsAre::kInPieces, true>()
+                  : f.template operator()<RowsAre::kInPieces, false>();
+  if (l.rows_are == RowsAre::kTogether && !smooth) return f.template operator()<RowsAre::kTogether, false>();
+  return f.template operator()<RowsAre::kAnyhow, true>();
 }
 
 template <class Element>

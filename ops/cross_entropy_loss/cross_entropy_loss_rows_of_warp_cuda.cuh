@@ -3,6 +3,8 @@
 // has a part in its shared memory, or as many shorter rows as there is room for, and adds up all tiles at once, a group
 // of lanes each.
 #pragma once
+#include <utility>
+
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
 
 namespace descend::cuda {
@@ -54,8 +56,8 @@ template <class Element> struct PartRows {
   };
 };
 
-// What a warp has of each round: a part of a row, or so many rows, in its shared memory.  Smoothing is kAnyhow's.
-template <class Element, RowsAre rows_are> class RowsOfWarp {
+// What a warp has of each round: a part of a row, or so many rows, in its shared memory.
+template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   using P = PartRows<Element>;
   static constexpr int V = P::V, kLanes = P::kLanes, kPiece = Vector<Element>::kCount;
   using Part = PartOfRow<Element, rows_are, true>;
@@ -83,17 +85,19 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
 
   // Begins to copy `there` rows from number `row` on.
   __device__ __forceinline__ void begin(int64_t row, int there) const {
-    if constexpr (rows_are == RowsAre::kInPieces) {
-      for_lines(l_.at(row, first_column), l_.a.input.row, there, [](const Element* at, Element* kept, int left, int) {
+    if constexpr (rows_are == RowsAre::kAnyhow) {
+#pragma unroll 1
+      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
+    } else {
+      const Element* const from = l_.at(row, first_column);
+      for_lines(from, l_.a.input.row, there, [](const Element* at, Element* kept, int left, int, bool) {
 #pragma unroll
         for (int i = 0; i < kLines; ++i)
-          if (i * kLine < left)
+          if (i * kLine < left - kPartial)
             begin_copy(reinterpret_cast<Vector<Element>*>(kept + place_in_cache(i * kLine)),
                        reinterpret_cast<const Vector<Element>*>(at + i * kLine));
       });
-    } else {
-#pragma unroll 1
-      for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
+      if (rows_are == RowsAre::kTogether) begin_partial_pieces(from, there);
     }
   }
   // After begin() of the same rows: all are in shared memory, for the whole warp.
@@ -103,10 +107,14 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
     }
     wait_for_copies();
     __syncwarp();
-    if (rows_are == RowsAre::kInPieces) return;
+    if constexpr (rows_are == RowsAre::kInPieces) return;
+    if constexpr (rows_are == RowsAre::kTogether) {
+      close(row, there);
+    } else {
 #pragma unroll 1
-    for (int slot = 0; slot < there; ++slot)
-      if (const Part part = part_of(row + slot, slot); part.is_shifted()) part.shifted().close();
+      for (int slot = 0; slot < there; ++slot)
+        if (const Part part = part_of(row + slot, slot); part.is_shifted()) part.shifted().close();
+    }
     __syncwarp();
   }
   // Of a lane's row, of those from number `row` on: the largest score in each of its lanes, the sums in the first.  A
@@ -126,7 +134,7 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = over_row(scores.most, [](float a, float b) { return std::fmax(a, b); }) + 0.0f;
     scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, scores.times);
-    const bool smooth = rows_are == RowsAre::kAnyhow && l_.a.smoothing != 0;
+    const bool smooth = may_smooth && (rows_are != RowsAre::kAnyhow || l_.a.smoothing != 0);
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
     scores.below = sum_of_tiles(scores.below);
     scores.times = over_row(scores.times, [](int a, int b) { return a + b; });
@@ -143,42 +151,79 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
     const auto of_row = [&](int lane) {
       return LogProb{__shfl_sync(~0u, f.high, lane), __shfl_sync(~0u, f.low, lane)};
     };
-    Element* const to = l_.log_prob + row * l_.a.log_prob.row + first_column * l_.a.log_prob.column;
-    if constexpr (rows_are == RowsAre::kInPieces) {
-      for_lines(to, l_.a.log_prob.row, there, [&](Element* at, const Element* kept, int left, int first_lane) {
+    const int64_t stride = l_.a.log_prob.row;
+    Element* const to = l_.log_prob + row * stride + first_column * l_.a.log_prob.column;
+    if constexpr (rows_are == RowsAre::kAnyhow) {
+#pragma unroll 1
+      for (int slot = 0; slot < there; ++slot)
+        part_of(row + slot, slot).write(of_row(slot * lanes_of_row), to + slot * stride, l_.a.log_prob.column);
+    } else {
+      for_lines(to, stride, there, [&](Element* at, const Element* kept, int left, int first_lane, bool is_first) {
         with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
 #pragma unroll
           for (int i = 0; i < kLines; ++i) {
             const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), log_prob);
-            store_at_once(at + i * kLine, piece, i * kLine < left);
+            store_at_once(at + i * kLine, piece, i * kLine < left - kPartial && (i > 0 || !is_first));
           }
         });
       });
-    } else {
+      if (rows_are == RowsAre::kTogether) {
+        // What is left of the first pieces, and of the last, of as many rows as there are lanes for.
+        constexpr int kOfRow = 2 * kPiece, kSlots = 32 / kOfRow;
+        const int in_row = lane_of_warp() % kOfRow;
 #pragma unroll 1
-      for (int slot = 0; slot < there; ++slot)
-        part_of(row + slot, slot)
-            .write(of_row(slot * lanes_of_row), to + slot * l_.a.log_prob.row, l_.a.log_prob.column);
+        for (int slot = lane_of_warp() / kOfRow; slot - lane_of_warp() / kOfRow < there; slot += kSlots) {
+          const LogProb log_prob = of_row(slot * lanes_of_row);
+          const int shift = shift_of(to + slot * stride), end = shift + columns;
+          const int number = in_row < kPiece ? in_row : end / kPiece * kPiece + in_row - kPiece;
+          if (slot < there && number >= shift && number < end && (in_row >= kPiece || shift > 0))
+            to[slot * stride + number - shift] = narrow<Element>(
+                log_prob(widen<float>(cache_[slot * cut_.tiles * kWideTile + place_in_cache(number - shift) + shift])));
+        }
+      }
     }
     __syncwarp();  // what a lane copies next no other lane still reads
   }
 
  private:
-  // f(at, kept, left, first_lane) for this lane's pieces of so many rows, kLines lines of one of them at a time: where
-  // the first piece is in a matrix, and in the cache, how many columns there are from it on, and the row's first lane.
+  // f(at, kept, left, first_lane, is_partial) for this lane's pieces of so many rows, kLines lines of one of them at a
+  // time: where the first piece is in a matrix, and in the cache, how many columns there are from it on, the row's
+  // first lane, and whether the row does not begin with the piece, but in it.
   static constexpr int kLine = Lines<Element>::kLine, kLines = Lines<Element>::kLines;
+  static constexpr int kPartial = rows_are == RowsAre::kTogether ? kPiece - 1 : 0;  // what is left of a row is no piece
   template <class At, class F>
   __device__ __forceinline__ void for_lines(At* row, int64_t stride, int rows, const F& f) const {
     constexpr int kAtOnce = Lines<Element>::kAtOnce;
     const int mine = lane_of_warp() * kPiece, end = (columns + kAtOnce - 1) / kAtOnce * kAtOnce;
     const int64_t to_next = stride - end;
     const int kept_to_next = cut_.tiles * kWideTile - place_in_cache(end);
-    At* at = row + mine;
     Element* kept = cache_ + mine;
+    if constexpr (rows_are == RowsAre::kTogether) {
+      int shift = shift_of(row);
+      At* at = row + mine - shift;
+#pragma unroll 1
+      for (int first_lane = 0; first_lane < rows * lanes_of_row; first_lane += lanes_of_row) {
+        bool is_partial = mine < shift;
+        int left = columns + shift - mine;
+#pragma unroll 1
+        for (int done = 0; done < end; done += kAtOnce) {
+          f(at, kept, left, first_lane, is_partial);
+          left -= kAtOnce;
+          at += kAtOnce;
+          kept += place_in_cache(kAtOnce);
+          is_partial = false;
+        }
+        const int last = std::exchange(shift, next_shift(shift, stride));
+        at += to_next + last - shift;
+        kept += kept_to_next;
+      }
+      return;
+    }
+    At* at = row + mine;
     int done = 0;
 #pragma unroll 1
     for (int first_lane = 0; first_lane < rows * lanes_of_row;) {
-      f(at, kept, columns - mine - done, first_lane);
+      f(at, kept, columns - mine - done, first_lane, false);
       done += kAtOnce;
       at += kAtOnce;
       kept += place_in_cache(kAtOnce);
@@ -188,6 +233,39 @@ template <class Element, RowsAre rows_are> class RowsOfWarp {
       kept += kept_to_next;
       first_lane += lanes_of_row;
     }
+  }
+  static __device__ __forceinline__ int next_shift(int shift, int64_t stride) {
+    return static_cast<int>((static_cast<unsigned>(shift) + static_cast<unsigned>(stride)) % kPiece);
+  }
+  // As ShiftedRow's, of all rows.
+  __device__ __forceinline__ void close(int64_t row, int there) const {
+    const int lane = lane_of_warp(), last_tile = (columns - 1) / static_cast<int>(kTile);
+    const bool before = lane < kPiece;
+    const int in_tile = columns - last_tile * static_cast<int>(kTile) + lane - kPiece;
+    int shift = shift_of(l_.at(row, first_column));
+    Element* kept = cache_ + (before ? lane : last_tile * kWideTile + in_tile);
+#pragma unroll 1
+    for (int slot = 0; slot < there; ++slot) {
+      if (before ? lane < shift : in_tile + shift < kWideTile)
+        kept[before ? 0 : shift] = narrow<Element>(-std::numeric_limits<float>::infinity());
+      kept += cut_.tiles * kWideTile;
+      shift = next_shift(shift, l_.a.input.row);
+    }
+  }
+  // Begins to copy what is behind each tile, and what there is of the last piece, of all rows: a lane each.
+  __device__ __forceinline__ void begin_partial_pieces(const Element* from, int there) const {
+    const int lane = lane_of_warp();
+    const bool is_last = lane >= P::kTiles;
+    const int slot = is_last ? lane - P::kTiles : lane * cut_.at_once / P::kTiles, tile = lane - slot * cut_.tiles;
+    const Element* const row = from + slot * l_.a.input.row;
+    const int shift = shift_of(row), end = shift + columns, whole = end / kPiece * kPiece;
+    const int number = is_last ? whole : (tile + 1) * static_cast<int>(kTile), left = end - number;
+    Element* const to = cache_ + slot * cut_.tiles * kWideTile +
+                        (is_last ? place_in_cache(whole) : tile * kWideTile + static_cast<int>(kTile));
+    const bool is_behind = is_last && number >= columns && number % static_cast<int>(kTile) == 0;  // all tiles
+    if (slot < there && left > 0 && !is_behind)
+      begin_copy(reinterpret_cast<Vector<Element>*>(to), reinterpret_cast<const Vector<Element>*>(row - shift + number),
+                 min(left, kPiece) * static_cast<int>(sizeof(Element)));
   }
   __device__ __forceinline__ Part part_of(int64_t row, int slot) const {
     return {l_.at(row, first_column), l_.a.input.column, cache_ + slot * cut_.tiles * kWideTile, columns, l_.rows_are};

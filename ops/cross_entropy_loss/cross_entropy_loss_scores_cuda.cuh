@@ -114,8 +114,8 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
     }
 }
 
-// How the elements of rows lie, in both matrices.  A kernel knows it before the run, so that there are registers enough
-// for everything; one of kAnyhow asks.
+// How the elements of rows lie, in both matrices.  A kernel knows it before the run, and whether there is smoothing, so
+// that there are registers enough for everything; one of kAnyhow asks.
 enum class RowsAre {
   kInPieces,  // neighbours, whole pieces
   kTogether,  // neighbours, which begin anywhere within a piece, but in both matrices alike
@@ -188,15 +188,34 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
   return add_columns<V>(column, group.mask) * 0x1p-100;
 }
 
-// The sum of weight * (score - most) over the n <= kTile classes from number `first` on.
-template <int V, class Get>
-__device__ __forceinline__ double sum_distances(int64_t first, int n, const TileGroup<V>& group, const Get& get,
-                                                float most, const Labels& labels) {
-  return sum_tile<V>(n, group, [&](int i, int count, double(&value)[V]) {
+// The sum of weight * (score - most) over the n <= kTile classes from number `first` on, in the group's first thread.
+template <int V, class Element, RowsAre rows_are>
+__device__ __forceinline__ double sum_distances(int64_t first, int n, const TileGroup<V>& group,
+                                                const TileScores<Element, rows_are>& scores, float most,
+                                                const Labels& labels) {
+  constexpr int kColumns = static_cast<int>(kSumColumns<double>);
+  double column[V] = {};
+  const auto distance = [&](Element x) { return widen<double>(x) - double{most}; };
+  int i = group.rank * V;
+  if (labels.weight) {
+#pragma unroll 2
+    for (; i + V <= n; i += kColumns) {
+      const Columns<Element, V> x = scores.template columns<V>(i);
 #pragma unroll
-    for (int j = 0; j < V; ++j)
-      if (j < count) value[j] = (widen<double>(get(i + j)) - double{most}) * double{labels.weight_of(first + i + j)};
-  });
+      for (int j = 0; j < V; ++j) column[j] += distance(x.at[j]) * double{labels.weight_of(first + i + j)};
+    }
+  } else {
+#pragma unroll 4
+    for (; i + V <= n; i += kColumns) {
+      const Columns<Element, V> x = scores.template columns<V>(i);
+#pragma unroll
+      for (int j = 0; j < V; ++j) column[j] += distance(x.at[j]);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < V; ++j)
+    if (i + j < n) column[j] += distance(scores(i + j)) * double{labels.weight_of(first + i + j)};
+  return add_columns<V>(column, group.mask);
 }
 
 }  // namespace descend::cuda

@@ -25,13 +25,13 @@ template <class Element> struct StagedRows {
     constexpr int kOther = 2 << 10;
     const int64_t classes = l.a.labels.classes;
     return classes % kColumns == 0 && classes <= kMostClasses && bytes(classes) + kOther <= on.shared_memory &&
-           l.a.input.row == classes && l.a.log_prob.row == classes && l.a.smoothing == 0 &&
+           l.a.input.row == classes && l.a.log_prob.row == classes &&
            (std::is_same_v<Element, float> || !l.a.shows_lse());
   }
 };
 
 // kClasses: 0 where the number is not known before the run.
-template <class Element, int kClasses>
+template <class Element, int kClasses, bool smooth>
 __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     staged_rows(const __grid_constant__ Loss<Element> l, Divisor pieces_of_row) {
   using S = StagedRows<Element>;
@@ -106,6 +106,22 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     }
     scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
     if constexpr (S::kShare == 2) scores.times += __shfl_xor_sync(~0u, scores.times, S::kRows);
+    if constexpr (smooth) {
+#pragma unroll
+      for (double& each : column) each = 0;
+#pragma unroll 1
+      for (int line = 0; line < lines; ++line)
+#pragma unroll
+        for (int p = 0; p < S::kPieces; ++p) {
+          const Piece piece = my_line(line)[p];
+          const int number = line * S::kColumns + rank * S::V + p * S::kInPiece;
+#pragma unroll
+          for (int j = 0; j < S::kInPiece; ++j)
+            column[p * S::kInPiece + j] +=
+                (widen<double>(piece.at[j]) - double{scores.most}) * double{l.labels.weight_of(number + j)};
+        }
+      scores.distance = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u);
+    }
     LogProb f{};
     RowLoss done;
     if (lane < rows) {
@@ -175,7 +191,10 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
 template <class Element> Status run_staged(const Loss<Element>& l, const CudaLaunch& on) {
   using S = StagedRows<Element>;
   const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, unit_of_rows(l.cut, S::kRows));
-  return start(on, classes == 128 ? staged_rows<Element, 128> : staged_rows<Element, 0>,
+  const auto pick = [&]<bool smooth> {
+    return classes == 128 ? staged_rows<Element, 128, smooth> : staged_rows<Element, 0, smooth>;
+  };
+  return start(on, l.a.smoothing != 0 ? pick.template operator()<true>() : pick.template operator()<false>(),
                blocks_for(on, units, S::kWarps, 2), S::kThreads, static_cast<size_t>(S::bytes(classes)), l,
                Divisor(classes / S::kInPiece));
 }
