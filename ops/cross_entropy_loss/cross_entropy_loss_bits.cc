@@ -144,13 +144,21 @@ void add(Bits& bits, const Case& c, Way way = {}) {
         c.zeros = true;
         add(bits, "aclnnCrossEntropyLossGrad", backward, c, {});
       }
-  // Rows of the gradient up to which, and beyond which, a GPU's warp has a whole row, and so many that it counts them.
+  // Rows of the gradient up to which, and beyond which, a GPU's warp has a whole row, or looks for labels by itself.
   for (DataType t : kFloats) {
-    for (int64_t classes : {1024, 1032, 1536, 1544})
+    for (int64_t classes : {512, 520, 1024, 1032, 2047, 2049}) {
       add(bits, "aclnnCrossEntropyLossGrad", backward, {3, classes, t, "none"}, {});
+      add(bits, "aclnnCrossEntropyLossGrad", backward, {13, classes, t, "mean", 0, true}, {});
+    }
+    // So many that a GPU counts them, or adds their weights, by themselves; of as many rows as a warp has lanes, or of
+    // fewer, each with its own scale, in whole pieces or not.
     add(bits, "aclnnCrossEntropyLossGrad", backward, {600, 1000, t, "mean"}, {});
-    // No whole pieces: as many rows as a warp has lanes, and one or two.
-    for (int64_t classes : {33, 1001}) add(bits, "aclnnCrossEntropyLossGrad", backward, {701, classes, t, "mean"}, {});
+    for (int64_t classes : {17, 33, 64, 128, 1000, 1001})
+      for (double smoothing : {0.0, 0.1})
+        add(bits, "aclnnCrossEntropyLossGrad", backward, {701, classes, t, "mean", smoothing, true}, {});
+    Case c{701, 1001, t, "mean"};
+    c.target = DataType::kInt32;
+    add(bits, "aclnnCrossEntropyLossGrad", backward, c, {});
   }
   // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
@@ -189,6 +197,13 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1021, DataType::kBfloat16, "none"}, {});
   for (int64_t classes : {605, 4099})
     add(bits, "aclnnCrossEntropyLoss", forward, {2100, classes, DataType::kFloat16, "mean", 0.1}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1301, DataType::kFloat16, "mean"}, {});
+  for (DataType t : kFloats) {
+    for (int64_t classes : {1535, 2047, 4095}) add(bits, "aclnnCrossEntropyLoss", forward, {9, classes, t, "none"}, {});
+    // With smoothing, of which a GPU's warp has several at once, and others again.
+    add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, t, "mean", 0.1}, {});
+    add(bits, "aclnnCrossEntropyLoss", forward, {20001, 48, t, "mean", 0.1, t == DataType::kBfloat16}, {});
+  }
   for (DataType t : {DataType::kFloat16, DataType::kBfloat16}) {
     Case c{97, 601, t, "none"};
     c.finite = false;

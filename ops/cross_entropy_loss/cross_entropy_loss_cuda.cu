@@ -169,7 +169,8 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);
       cut.warps_with_work(sizeof(Element), on.shared_memory) > 0)
     return start_in_clusters(
-        on, for_rows_of(l, [&]<RowsAre are, bool smooth> { return long_rows<Element, shows_lse, are, smooth>; }),
+        on,
+        for_rows_of(l, [&]<RowsAre are, bool may_smooth> { return long_rows<Element, shows_lse, are, may_smooth>; }),
         blocks * cut.team, cut.team, cut.warps() * 32, static_cast<size_t>(cut.bytes(sizeof(Element))), l, cut);
   return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }

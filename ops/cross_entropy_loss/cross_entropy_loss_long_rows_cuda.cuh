@@ -62,7 +62,10 @@ struct LongRows {
   double warps_with_work(size_t element_size, int64_t memory) const {
     constexpr int64_t kOther = 2 << 10;  // bytes that have names, and what CUDA keeps
     const int64_t blocks = std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
-    return static_cast<double>(blocks * parts.count) / static_cast<double>(team * ceil_divide(parts_of_block, warps()));
+    constexpr int64_t kNeighbours = 16;  // multiprocessors that a cluster may lie in; some cards have a few more
+    const int64_t teams = kNeighbours * blocks / team;
+    return static_cast<double>(teams * parts.count) /
+           static_cast<double>(kNeighbours * ceil_divide(parts_of_block, warps()));
   }
 };
 

@@ -97,13 +97,55 @@ TEST_F(CrossEntropyLossOperators, rows_may_lie_apart) {
   }
 }
 
+TEST_F(CrossEntropyLossOperators, matrices_may_begin_anywhere_within_16_bytes) {
+  for (DataType dtype : kFloats)
+    for (int64_t classes : {24, 40, 1000, 1001, 9001})
+      for (const auto& [before, before_out] :
+           std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {2, 2}, {5, 5}, {1, 2}}) {
+        const int64_t rows = classes < 100 ? 75 : 7;
+        const auto behind = [&](int64_t by) { return View{{classes, 1}, by, by + rows * classes + 9}; };
+        Tensor from(dtype, {rows, classes}, behind(before)), to(dtype, {rows, classes}, behind(before_out));
+        const auto agree = [&](const Tensor& input, const Tensor& output, const auto& run) {
+          for (int64_t i = 0; i < from.size(); ++i) from.set(i, input.get(i));
+          from.upload();
+          to.upload();
+          ASSERT_EQ(run(), 0) << recent_error();
+          to.download();
+          EXPECT_TRUE(to.untouched_outside());
+          for (int64_t i = 0; i < to.size(); ++i) ASSERT_EQ(to.bits(i), output.bits(i)) << classes << " " << i;
+        };
+        for (double smoothing : {0.0, 0.1}) {
+          Gradient g({.rows = rows, .classes = classes, .dtype = dtype, .smoothing = smoothing, .weighted = true});
+          ASSERT_EQ(g.run(), 0);
+          g.out.download();
+          agree(g.logProb, g.out, [&] {
+            return call(aclnnCrossEntropyLossGradGetWorkspaceSize, aclnnCrossEntropyLossGrad, nullptr,
+                        g.gradLoss.on_device(), from.on_device(), g.target.on_device(), g.weight.on_device(), nullptr,
+                        nullptr, text(g.c.reduction), g.c.ignored, smoothing, 0.0, to.on_device());
+          });
+          Loss l(g.c);
+          ASSERT_EQ(l.run(), 0);
+          l.download();
+          agree(l.input, l.logProb, [&] {
+            return call(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, nullptr, from.on_device(),
+                        l.target.on_device(), l.weight.on_device(), text(l.c.reduction), l.c.ignored, smoothing, 0.0,
+                        true, l.loss.on_device(), to.on_device(), l.zloss.on_device(), l.lse.on_device());
+          });
+        }
+      }
+}
+
 TEST_F(CrossEntropyLossOperators, work_in_place) {
   std::vector<Case> cases;
   for (DataType dtype : kFloats) {
     for (Layout layout : output_layouts())
       cases.push_back({.rows = 45, .classes = 70, .dtype = dtype, .smoothing = 0.1, .from = layout, .to = layout});
     cases.push_back({.rows = 45, .classes = 128, .dtype = dtype});
-    for (int64_t classes : {700, 9001, 40000}) cases.push_back({.rows = 3, .classes = classes, .dtype = dtype});
+    for (int64_t classes : {70, 600, 1001})
+      cases.push_back({.rows = 45, .classes = classes, .dtype = dtype, .from = Layout::kOffset, .to = Layout::kOffset});
+    for (int64_t classes : {700, 9001, 40000})
+      for (double smoothing : {0.0, 0.1})
+        cases.push_back({.rows = 3, .classes = classes, .dtype = dtype, .smoothing = smoothing});
   }
   for (const Case& c : cases) {
     Gradient g(c);

@@ -114,7 +114,7 @@ template <class Element, bool shows_lse>
 Status run_part_rows(const Loss<Element>& l, const PartRows<Element>& cut, const CudaLaunch& on) {
   const int warps = cut.warps_of_block();
   const auto kernel =
-      for_rows_of(l, [&]<RowsAre are, bool smooth> { return part_rows<Element, shows_lse, are, smooth>; });
+      for_rows_of(l, [&]<RowsAre are, bool may_smooth> { return part_rows<Element, shows_lse, are, may_smooth>; });
   const int64_t units = ceil_divide(l.a.labels.rows, cut.unit);
   return start(on, kernel, blocks_for(on, units, warps / cut.warps, 3 * kLongWarps / warps), warps * 32,
                static_cast<size_t>(cut.bytes()), l, cut);

@@ -1,60 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Rows longer than a tile, of one part or a few, on GPUs: how warps share them, and what a warp does with its own.  It
-// has a part in its shared memory, or as many shorter rows as there is room for, and adds up all tiles at once, a group
-// of lanes each.
+// Rows longer than a tile, of one part or a few, on GPUs: what a warp does with its own.  It has a part in its shared
+// memory, or as many shorter rows as there is room for, and adds up all tiles at once, a group of lanes each.
 #pragma once
 #include <utility>
 
-#include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_row_shares_cuda.cuh"
 
 namespace descend::cuda {
-
-// How warps share rows: in teams, of which each takes a unit of rows after the other, and those in rounds.
-template <class Element> struct PartRows {
-  static constexpr int V = 8 / sizeof(Element);                             // columns of a lane
-  static constexpr int kLanes = TileGroup<V>::kSize, kTiles = 32 / kLanes;  // of a tile; of a warp
-  static constexpr int kColumns = kTiles * static_cast<int>(kTile);         // of a part
-  static_assert(kColumns * sizeof(Element) == CrossEntropyParts::kLeast);
-  static constexpr int kBatch = 16;  // rows whose losses are computed at once
-  static constexpr int64_t kBytesOfWarp = kTiles * kWideTile * sizeof(Element);
-  static constexpr int64_t kOther = 6 << 10;  // bytes of shared memory that have names, and what CUDA keeps
-
-  int parts;     // of a row, up to kLongWarps
-  int tiles;     // that a row, or a part of one, has room for: a power of two, 2 at least
-  int at_once;   // rows of a warp
-  int64_t unit;  // rows that a team takes at a time: a power of two
-  int warps;     // of a team
-
-  PartRows(int64_t classes, const CrossEntropyRowCut& rows)
-      : parts(static_cast<int>(std::min<int64_t>(ceil_divide(classes, kColumns), kLongWarps))) {
-    const uint64_t all_tiles = static_cast<uint64_t>(ceil_divide(classes, kTile));
-    tiles = parts > 1 ? kTiles : static_cast<int>(std::bit_ceil(all_tiles));
-    at_once = kTiles / tiles;
-    unit = unit_of_rows(rows, parts > 1 ? 2 : at_once);
-    // A unit that one warp would have for long would be what the others wait for at the end.
-    warps = parts > 1 ? parts
-                      : static_cast<int>(std::clamp<int64_t>(std::min<int64_t>(unit, kBatch) / at_once, 1, kLongWarps));
-  }
-  int warps_of_block() const { return kLongWarps / warps * warps; }  // more than half of them
-  static_assert(kLongWarps / 2 * 32 >= kLeastThreads);
-  int64_t bytes() const { return warps_of_block() * kBytesOfWarp; }
-  bool fits(const Loss<Element>& l, const CudaLaunch& on) const {
-    return parts < (l.a.smoothing != 0 ? 2 : kLongWarps) && bytes() + kOther <= on.shared_memory;
-  }
-
-  // What is kept of a row until its loss is computed.
-  struct Kept {
-    double log_sum, distance;
-    float most;
-    Element score;  // the label's
-  };
-  // What warps of a team tell each other.
-  struct Told {
-    PartScores parts[kLongWarps];
-    unsigned ticket;
-    Element score;
-  };
-};
 
 // What a warp has of each round: a part of a row, or so many rows, in its shared memory.
 template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
@@ -145,7 +97,7 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   __device__ __forceinline__ Element score_of(int64_t row, int column) const {
     return tile_[place_in_cache(column) + shift_in(row)];
   }
-  // Writes rows whose first lanes have f.  FLOAT16's kernel of whole pieces has no registers for both forms (measured).
+  // Writes rows whose first lanes have f.  FLOAT16's kernels have no registers for both forms (measured).
   static constexpr bool kLooksForLow = std::is_same_v<Element, bfloat16>;
   __device__ __forceinline__ void write(int64_t row, int there, const LogProb& f) const {
     const auto of_row = [&](int lane) {
@@ -158,12 +110,12 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
       for (int slot = 0; slot < there; ++slot)
         part_of(row + slot, slot).write(of_row(slot * lanes_of_row), to + slot * stride, l_.a.log_prob.column);
     } else {
-      for_lines(to, stride, there, [&](Element* at, const Element* kept, int left, int first_lane, bool is_first) {
+      for_lines(to, stride, there, [&](Element* at, const Element* kept, int left, int first_lane, bool is_partial) {
         with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
 #pragma unroll
           for (int i = 0; i < kLines; ++i) {
             const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), log_prob);
-            store_at_once(at + i * kLine, piece, i * kLine < left - kPartial && (i > 0 || !is_first));
+            store_at_once(at + i * kLine, piece, i * kLine < left - kPartial && (i > 0 || !is_partial));
           }
         });
       });
@@ -254,6 +206,7 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   }
   // Begins to copy what is behind each tile, and what there is of the last piece, of all rows: a lane each.
   __device__ __forceinline__ void begin_partial_pieces(const Element* from, int there) const {
+    static_assert(2 * P::kTiles <= 32);
     const int lane = lane_of_warp();
     const bool is_last = lane >= P::kTiles;
     const int slot = is_last ? lane - P::kTiles : lane * cut_.at_once / P::kTiles, tile = lane - slot * cut_.tiles;

@@ -61,13 +61,16 @@ TEST_F(CrossEntropyLossOperators, gradient_agrees_with_the_reference_for_many_sh
     for (Layout labels : {Layout::kContiguous, Layout::kEverySecond, Layout::kOffset})
       for (int64_t rows : {601, 602, 603, 9001})
         Gradient({.rows = rows, .classes = 16, .labels = labels, .index = index}).expect_right();
-  for (DataType dtype : kFloats) {
-    Gradient none_counts({.rows = 700, .classes = 32, .dtype = dtype});
-    for (int64_t row = 0; row < 700; ++row) none_counts.target.set_integer(row, kIgnored);
-    none_counts.upload();
-    none_counts.expect_right();
-    EXPECT_TRUE(std::isnan(none_counts.out.get(0)));
-  }
+  for (DataType dtype : kFloats)
+    for (const auto& [rows, classes] :
+         std::vector<std::pair<int64_t, int64_t>>{{700, 32}, {700, 33}, {700, 1000}, {700, 1001}, {3, 1001}})
+      for (double smoothing : {0.0, 0.1}) {
+        Gradient none_counts({.rows = rows, .classes = classes, .dtype = dtype, .smoothing = smoothing});
+        for (int64_t row = 0; row < rows; ++row) none_counts.target.set_integer(row, kIgnored);
+        none_counts.upload();
+        none_counts.expect_right();
+        EXPECT_TRUE(std::isnan(none_counts.out.get(0)));
+      }
 }
 
 TEST_F(CrossEntropyLossOperators, agree_with_the_references_at_landmarks) {
