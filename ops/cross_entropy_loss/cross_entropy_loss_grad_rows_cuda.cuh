@@ -13,15 +13,11 @@
 namespace descend::cuda {
 namespace {
 
-constexpr int64_t kFewClasses = 512;    // a warp has whole rows
+constexpr int64_t kFewClasses = 512;    // a warp has whole rows: there is room
 constexpr int64_t kManyClasses = 2048;  // few warps have a label
 
-template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a, void* const* data) {
-  const int64_t classes = a.labels.classes;
-  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.column == 1 && s.row == classes; };
-  return classes >= 4 * Vector<Element>::kCount && classes <= INT32_MAX / 2 && follow(a.log_prob) && follow(a.out) &&
-         shift_of(static_cast<const Element*>(data[3])) == shift_of(static_cast<const Element*>(data[4])) &&
-         a.is_plain();
+template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) {
+  return a.is_plain() && a.labels.classes >= 4 * Vector<Element>::kCount;
 }
 
 // What a row's elements are made of, in the registers of its lane.
@@ -56,13 +52,14 @@ __device__ __forceinline__ Element label_element(Element log_prob, const PlainRo
 
 // The elements of a warp's rows, one by one: where some rows are no ordinary ones, or some elements of a piece are not
 // there.
-template <class Element, bool kCross>
-__device__ __noinline__ void write_carefully(PlainRow own, Span span, bool nan, const Element* from, Element* to) {
+template <class Element, Has has>
+__device__ __noinline__ void write_carefully(PlainRow own, Span<Element, has> span, Divisor by_classes, bool nan,
+                                             const Element* from, Element* to) {
   constexpr int V = Vector<Element>::kCount;
 #pragma unroll 1
   for (int begin = 0; begin < span.end; begin += kLanes * V) {
     const int at = begin + static_cast<int>(threadIdx.x % kLanes) * V;
-    const RowsOfPiece<Element, kCross> rows(span, at);
+    const RowsOfPiece<Element, span.kCross> rows(span, by_classes, at);
     const double scale = __shfl_sync(~0u, own.scale, rows.one),
                  scale_of_other = __shfl_sync(~0u, own.scale, rows.other);
     const uint32_t label = __shfl_sync(~0u, own.label, rows.one), of_other = __shfl_sync(~0u, own.label, rows.other);
@@ -88,35 +85,19 @@ template <class Element, Has has, bool labels_apart>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     write_rows(const __grid_constant__ Gradient<Element> g, Divisor by_classes, Share share_of_warp) {
   using Piece = Vector<Element>;
-  constexpr int V = Piece::kCount, kOfLane = kPiecesOfLane<Element, has>;
+  constexpr int V = Piece::kCount;
   constexpr bool kCross = has == Has::kElements;
-  const auto [elements, rows_of_warp, shift] = share_of_warp;
-  const int lane = static_cast<int>(threadIdx.x % kLanes);
-  const int64_t classes = g.a.labels.classes;
-  const int64_t warp = (int64_t{blockIdx.x} * kRowThreads + threadIdx.x) / kLanes;
-  const int64_t first = warp * elements - shift, left = g.a.labels.rows * classes - first;
-  const int begin = kCross && first < 0 ? shift : 0;
-  const int end = static_cast<int>(left < 0 ? 0 : left < elements ? left : elements);
-  const bool has_parts = kCross && (begin != 0 || end % V != 0);  // of pieces
-  const Element* const from = g.log_prob + first;
-  Element* const to = g.out + first;
-
-  uint4 in[kOfLane];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
-#pragma unroll
-  for (int u = 0; u < kOfLane; ++u) {
-    const int at = (lane + u * kLanes) * V;
-    if (at < end && !has_parts) in[u] = *reinterpret_cast<const uint4*>(from + at);
-  }
-  int64_t in_row = kCross ? first + classes : has == Has::kPieces ? first : 0;  // becomes the first element's column
-  const int64_t first_row = has == Has::kRows ? warp * rows_of_warp : by_classes.divide(in_row) - (kCross ? 1 : 0);
-  const int64_t row = first_row + lane;
-  const Span span{begin, end, static_cast<uint32_t>(in_row), static_cast<uint32_t>(classes), by_classes};
-  const int64_t begins = lane * classes - in_row;  // where the lane's row does, counted as those of the span
+  Span<Element, has> span(g.a.labels, share_of_warp);
+  const Element* const from = g.log_prob + span.first;
+  Element* const to = g.out + span.first;
+  uint4 in[span.kOfLane];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
+  span.load(g.log_prob, in);
+  span.find_rows(by_classes, share_of_warp);
   int64_t target = kNoClass;
   Element gradient{};
-  if (row >= 0 && row < g.a.labels.rows && begins < span.end) {
-    target = g.labels.target_of(row);
-    gradient = g.gradient[row * g.a.gradient_stride];
+  if (span.has_row()) {
+    target = g.labels.target_of(span.row);
+    gradient = g.gradient[span.row * g.a.gradient_stride];
   }
 
   __shared__ double few[2];
@@ -130,21 +111,21 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     share = g.scratch->numbers[kShare];
   }
   const PlainRow own = plain_row(g, gradient, target, share);
-  const bool counts = own.label != kNowhere, is_ordinary = own.scale_f != 0;
-  const int64_t label = begins + own.label;
-  const bool label_apart = counts && (labels_apart || !is_ordinary) && label >= span.begin && label < span.end;
+  const bool counts = own.label != kNowhere, ordinary = own.scale_f != 0;
+  const int64_t label = span.begins + own.label;
+  const bool label_apart = counts && (labels_apart || !ordinary) && label >= span.begin && label < span.end;
   Element at_label;
   if (label_apart) at_label = from[label];
   __syncwarp();  // before anything is written: out may be in the place of logProb
   const bool nan = std::isinf(share);
-  if (has_parts || __any_sync(~0u, nan || (counts && !is_ordinary))) {
-    write_carefully<Element, kCross>(own, span, nan, from, to);
+  if (span.has_parts || __any_sync(~0u, nan || (counts && !ordinary))) {
+    write_carefully(own, span, by_classes, nan, from, to);
     if (nan) return;
   } else {
 #pragma unroll
-    for (int u = 0; u < kOfLane; ++u) {
-      const int at = (lane + u * kLanes) * V;
-      const RowsOfPiece<Element, kCross> rows(span, at);
+    for (int u = 0; u < span.kOfLane; ++u) {
+      const int at = span.place_of(u);
+      const RowsOfPiece<Element, kCross> rows(span, by_classes, at);
       const float one = __shfl_sync(~0u, own.scale_f, rows.one);
       const float other = kCross ? __shfl_sync(~0u, own.scale_f, rows.other) : one;
       const uint32_t labels = labels_apart ? 0 : rows.labels(own.label);
@@ -173,22 +154,12 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
 }
 
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
-  constexpr int V = Vector<Element>::kCount;
   const int64_t classes = g.a.labels.classes;
-  const int shift = shift_of(g.log_prob);
   const auto run = [&]<Has has, bool labels_apart> {
-    constexpr int64_t kMost = kPiecesOfLane<Element, has> * kLanes * V;
-    static_assert(has != Has::kRows || kFewClasses <= kMost);
-    const int64_t rows = std::min<int64_t>(kMost / classes, kLanes);  // whole ones
-    // Others are of one row more than lie between the first and the last, at most.
-    const int64_t elements = has == Has::kRows ? rows * classes : std::min(kMost, (kLanes - 1) * classes / V * V);
-    const int64_t warps = ceil_divide(g.a.labels.rows * classes + shift, elements);
-    return start_behind_sums(g, on, write_rows<Element, has, labels_apart>, ceil_divide(warps * kLanes, kRowThreads),
-                             kRowThreads, Divisor(classes),
-                             Share{static_cast<int>(elements), static_cast<int>(rows), shift});
+    return start_spans<has>(g, on, write_rows<Element, has, labels_apart>);
   };
   constexpr bool kApart = !kHalves<Element>;  // in double
-  if (classes % V != 0 || shift != 0)
+  if (classes % Vector<Element>::kCount != 0 || shift_of(g.log_prob) != 0)
     return kApart || classes >= kManyClasses ? run.template operator()<Has::kElements, true>()
                                              : run.template operator()<Has::kElements, kApart>();
   return classes <= kFewClasses ? run.template operator()<Has::kRows, kApart>()

@@ -25,21 +25,56 @@ struct Share {
   int shift;  // elements of the first piece that are before the matrices; a row before the first would have them
 };
 
-// Where a warp is, and which lanes know the rows of its pieces.
-struct Span {
-  int begin, end;   // its elements, counted from where its first piece begins; all but where the matrices begin and end
-  uint32_t in_row;  // the column of number 0
-  uint32_t classes;
-  Divisor by_classes;
+// Where a warp is: which elements it has, counted from where its first piece begins, and which lanes have their rows.
+template <class Element, Has has> struct Span {
+  static constexpr int V = Vector<Element>::kCount, kOfLane = kPiecesOfLane<Element, has>;
+  static constexpr bool kCross = has == Has::kElements;
+  int64_t classes, rows, warp, first;  // `first`: number 0, counted from the matrices' first element
+  int begin, end;                      // all of them but where the matrices begin and end
+  bool has_parts;                      // of pieces
+
+  // After find_rows().
+  int64_t row, begins;  // this lane's row, which need not be there, and where its column 0 would be
+  uint32_t in_row;      // the column of number 0
+
+  __device__ __forceinline__ Span(const CrossEntropyLabels& of, const Share& share)
+      : classes(of.classes), rows(of.rows) {
+    warp = (int64_t{blockIdx.x} * kRowThreads + threadIdx.x) / kLanes;
+    first = warp * share.elements - share.shift;
+    const int64_t left = rows * classes - first;
+    begin = kCross && first < 0 ? share.shift : 0;
+    end = static_cast<int>(left < 0 ? 0 : left < share.elements ? left : share.elements);
+    has_parts = kCross && (begin != 0 || end % V != 0);
+  }
+  static __device__ __forceinline__ int place_of(int u) {
+    return (static_cast<int>(threadIdx.x % kLanes) + u * kLanes) * V;
+  }
+  // Asks for this lane's pieces, if all are whole.
+  __device__ __forceinline__ void load(const Element* matrix, uint4 (&in)[kOfLane]) const {
+#pragma unroll
+    for (int u = 0; u < kOfLane; ++u)
+      if (place_of(u) < end && !has_parts) in[u] = *reinterpret_cast<const uint4*>(matrix + first + place_of(u));
+  }
+  __device__ __forceinline__ void find_rows(const Divisor& by_classes, const Share& share) {
+    const int lane = static_cast<int>(threadIdx.x % kLanes);
+    int64_t column = kCross ? first + classes : has == Has::kPieces ? first : 0;  // of the row before all, or the first
+    row = (has == Has::kRows ? warp * share.rows : by_classes.divide(column) - (kCross ? 1 : 0)) + lane;
+    in_row = static_cast<uint32_t>(column);
+    begins = lane * classes - column;
+  }
+  __device__ __forceinline__ bool has_row() const { return row >= 0 && row < rows && begins < end; }
 };
+// The rows of the piece at a place.
 template <class Element, bool kCross> struct RowsOfPiece {
   static constexpr uint32_t V = Vector<Element>::kCount;
   int one, other;          // their lanes
   uint32_t column, until;  // of the first element; elements from there on are of the other row
 
-  __device__ __forceinline__ RowsOfPiece(const Span& span, int at) : column(span.in_row + static_cast<uint32_t>(at)) {
-    one = static_cast<int>(span.by_classes.divide(column));
-    until = span.classes - column;
+  template <class S>
+  __device__ __forceinline__ RowsOfPiece(const S& span, const Divisor& by_classes, int at)
+      : column(span.in_row + static_cast<uint32_t>(at)) {
+    one = static_cast<int>(by_classes.divide(column));
+    until = static_cast<uint32_t>(span.classes) - column;
     other = kCross && until < V ? one + 1 : one;
   }
   // A bit for each element that is its row's label.
@@ -49,6 +84,27 @@ template <class Element, bool kCross> struct RowsOfPiece {
     return kCross ? first | bit(__shfl_sync(~0u, own, other) + until) : first;
   }
 };
+
+// Whether rows follow on each other, and begin at the same place in a piece, in both matrices.
+template <class Element> bool follow_on_each_other(const CrossEntropyLossGradArgs& a, void* const* data) {
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.column == 1 && s.row == a.labels.classes; };
+  const auto shift = [&](int k) { return shift_of(static_cast<const Element*>(data[k])); };
+  return a.labels.classes >= Vector<Element>::kCount && a.labels.classes <= INT32_MAX / 2 && follow(a.log_prob) &&
+         follow(a.out) && shift(3) == shift(4);
+}
+template <Has has, class Element>
+Status start_spans(const Gradient<Element>& g, const CudaLaunch& on,
+                   void (*kernel)(Gradient<Element>, Divisor, Share)) {
+  constexpr int V = Vector<Element>::kCount;
+  constexpr int64_t kMost = kPiecesOfLane<Element, has> * kLanes * V;
+  const int64_t classes = g.a.labels.classes, rows = std::min<int64_t>(kMost / classes, kLanes);
+  // What begins within a row may end within one: of as many rows as there are lanes in all.
+  const int64_t elements = has == Has::kRows ? rows * classes : std::min(kMost, (kLanes - 1) * classes / V * V);
+  const int shift = shift_of(g.log_prob);
+  const int64_t warps = ceil_divide(g.a.labels.rows * classes + shift, elements);
+  return start_behind_sums(g, on, kernel, ceil_divide(warps * kLanes, kRowThreads), kRowThreads, Divisor(classes),
+                           Share{static_cast<int>(elements), static_cast<int>(rows), shift});
+}
 
 }  // namespace
 }  // namespace descend::cuda
