@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 // The gradient of the cross entropy on NVIDIA GPUs: one pass over logProb and out.
 //
-// Rows that follow on each other: cross_entropy_loss_grad_rows_cuda.cuh, and with smoothing or z-loss
-// cross_entropy_loss_grad_other_rows_cuda.cuh.  Of others a block has some rows and some of their columns: many short
-// rows or a part of a long one.  First a thread a row computes what its elements are made of, the label's element among
-// it; then all threads go over the elements.
+// Rows that follow on each other, without smoothing and z-loss: cross_entropy_loss_grad_rows_cuda.cuh.  Of others a
+// block has some rows and some of their columns: many short rows or a part of a long one.  First a thread a row
+// computes what its elements are made of, the label's element among it; then all threads go over the elements.  Those
+// that are no whole pieces, but follow on each other: cross_entropy_loss_grad_flat_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
-#include "ops/cross_entropy_loss/cross_entropy_loss_grad_other_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_grad_flat_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_rows_cuda.cuh"
 
 namespace descend::cuda {
 namespace {
 
-// How the elements of a block lie: in one row, or anyhow.
-enum class Layout { kOneRow, kAnyhow };
+// How the elements of a block lie: in one row, in rows without a gap between them, or anyhow.
+enum class Layout { kOneRow, kClose, kAnyhow };
 
 // V columns at a time.
 template <class Element, int V, bool smoothing, Layout layout>
@@ -32,10 +32,9 @@ __global__ void __launch_bounds__(kThreads, 4)
   const Element* const from = g.log_prob + first_row * g.a.log_prob.row + first * g.a.log_prob.column;
   Element* const to = g.out + first_row * g.a.out.row + first * g.a.out.column;
   const double* const totals = g.totals(few);
-  if (const int64_t row = first_row + threadIdx.x; threadIdx.x < rows)
-    row_of[threadIdx.x] = g.row_of(row, g.read(row, first, first + columns), first, totals);
+  if (threadIdx.x < rows) row_of[threadIdx.x] = g.row_of(first_row + threadIdx.x, first, first + columns, totals);
   __syncthreads();
-  constexpr bool close = layout == Layout::kOneRow;
+  constexpr bool close = layout != Layout::kAnyhow;
   const Row<Element> only = row_of[0];  // if there is one
   // Those behind the last column are skipped; there is none where pieces are close.
   const unsigned pieces = rows * ((close ? columns : static_cast<unsigned>(g.columns_per_block)) / V);
@@ -98,9 +97,12 @@ Status write_with(Gradient<Element> g, int64_t rows, int64_t columns, const Cuda
   g.rows_per_block = static_cast<int>(rows);
   g.columns_per_block = static_cast<int>(ceil_divide(ceil_divide(g.a.labels.classes, parts), V) * V);
   g.parts = Divisor(parts);
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.row == g.a.labels.classes; };
   const auto pick = [&]<bool smoothing> {
-    if constexpr (V > 1)
+    if constexpr (V > 1) {
       if (rows == 1) return write_gradient<Element, V, smoothing, Layout::kOneRow>;
+      if (follow(g.a.log_prob) && follow(g.a.out)) return write_gradient<Element, V, smoothing, Layout::kClose>;
+    }
     return write_gradient<Element, V, smoothing, Layout::kAnyhow>;
   };
   const auto kernel = g.a.smoothing == 0 ? pick.template operator()<false>() : pick.template operator()<true>();
@@ -128,10 +130,10 @@ template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* con
     return s.column == 1 && s.row % V == 0 && is_aligned(address);
   };
   const auto rows_of = [&](int64_t elements) { return std::clamp<int64_t>(elements / classes, 1, kMostRows); };
-  if (follow_on_each_other<Element>(a, data))
-    return are_plain_rows<Element>(a) ? write_plain_rows(g, on) : write_other_rows(g, on);
+  if (are_plain_rows<Element>(a, data)) return write_plain_rows(g, on);
   if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4]))
     return write_with<Element, V>(g, rows_of(kElements), kElements, on);
+  if (is_flat<Element>(a, data)) return run_flat(g, kElements, on);
   // Where a side runs across, blocks are about square: what a thread leaves of a line its neighbours find in the cache.
   const bool across = (a.log_prob.column != 1 && a.log_prob.row == 1) || (a.out.column != 1 && a.out.row == 1);
   return across ? write_with<Element, 1>(g, 64, 64, on) : write_with<Element, 1>(g, rows_of(2048), 2048, on);

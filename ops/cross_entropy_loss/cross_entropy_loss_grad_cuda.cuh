@@ -63,15 +63,6 @@ template <class Element> struct Row {
   double scale, smooth;
 };
 
-// What is read of a row, which may be asked for before the sums over rows are there.
-template <class Element> struct ReadOfRow {
-  int64_t label = kNoClass;
-  float weight;
-  Element gradient;
-  bool has_label = false;  // among the columns that were asked for
-  Element log_probability;
-};
-
 template <class Element> struct Gradient {
   CrossEntropyLossGradArgs a;
   Labels labels;
@@ -92,17 +83,7 @@ template <class Element> struct Gradient {
     wait_for_kernel_before();
     return scratch->numbers + kWeights;
   }
-  __device__ __forceinline__ ReadOfRow<Element> read(int64_t row, int64_t first, int64_t end) const {
-    ReadOfRow<Element> r{.label = labels[row]};
-    if (r.label == kNoClass) return r;
-    r.weight = labels.weight_of(r.label);
-    r.gradient = gradient[row * a.gradient_stride];
-    r.has_label = r.label >= first && r.label < end;
-    if (r.has_label) r.log_probability = log_prob[row * a.log_prob.row + r.label * a.log_prob.column];
-    return r;
-  }
-  __device__ Row<Element> row_of(int64_t row, const ReadOfRow<Element>& read, int64_t first,
-                                 const double* totals) const;
+  __device__ Row<Element> row_of(int64_t row, int64_t first, int64_t end, const double* totals) const;
   __device__ float careful(float x, const Row<Element>& row, int64_t column) const;
 };
 
@@ -118,14 +99,16 @@ Status start_behind_sums(const Gradient<Element>& g, const CudaLaunch& on,
 }
 
 template <class Element>
-__device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, const ReadOfRow<Element>& read,
-                                                               int64_t first, const double* totals) const {
+__device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, int64_t first, int64_t end,
+                                                               const double* totals) const {
   const bool mean = a.reduction == CrossEntropyReduction::kMean;
   const double total = mean ? totals[0] : 1;
   Row<Element> r{.label = -1};
+  const int64_t label = labels[row];
   r.kind = total == 0 ? kNaN : kZero;
-  if (total == 0 || read.label == kNoClass) return r;
-  const double g = widen<double>(read.gradient), weight = read.weight;
+  if (total == 0 || label == kNoClass) return r;
+  const double g = widen<double>(gradient[row * a.gradient_stride]);
+  const double weight = labels.weight_of(label);
   const double at_label = g * ((1 - a.smoothing) / total) * weight;
   double rest = 0;
   if (a.smoothing != 0) {
@@ -141,16 +124,17 @@ __device__ __noinline__ Row<Element> Gradient<Element>::row_of(int64_t row, cons
   r.scale_f = static_cast<float>(r.scale);
   r.smooth_f = static_cast<float>(r.smooth);
   r.kind = is_ordinary(r.scale) && (a.smoothing == 0 || is_ordinary(r.smooth)) ? kOrdinary : kCareful;
-  if (!read.has_label) return r;
-  r.label = static_cast<int>(read.label - first);
+  if (label < first || label >= end) return r;
+  r.label = static_cast<int>(label - first);
+  const Element log_probability = log_prob[row * a.log_prob.row + label * a.log_prob.column];
   if (r.kind == kOrdinary && has_label_in_float<Element>(a)) {
-    const float one[1] = {widen<float>(read.log_probability)};
+    const float one[1] = {widen<float>(log_probability)};
     float result[1];
     scaled_exps<Element>(one, r.scale_f, result, 1);
     r.label_element = narrow<Element>(result[0]);
     return r;
   }
-  const double of_label = LabelElement{}(Lane<double>{}, widen<double>(read.log_probability), at_label, rest);
+  const double of_label = LabelElement{}(Lane<double>{}, widen<double>(log_probability), at_label, rest);
   r.label_element = narrow<Element>(r.smooth == 0 ? of_label : of_label - r.smooth * weight);
   return r;
 }

@@ -2,22 +2,24 @@
 // The gradient of rows that follow on each other, without smoothing and z-loss.
 //
 // A warp has some pieces, asks at once for all their elements, and knows the rows that they are of.  What is done once
-// for each row counts: a lane a row computes its scale, and in the end the label's element; that of an ordinary row of
-// few halves whoever has its piece computes.  There are as many warps as pieces need, in small blocks, of which none
-// waits long for its last warp.  Warps that go from rows to rows, and ask for the next early, were slower, since the
-// card's memory likes to be read and written from its beginning to its end; so were threads of which each finds its
-// row's scale itself.
+// for each row counts: a lane a row computes its scale, and in the end the label's element; where warps have whole rows
+// of halves, that of an ordinary row whoever has its piece computes.  There are as many warps as pieces need, in small
+// blocks, of which none waits long for its last warp.  Warps that go from rows to rows, and ask for the next early,
+// were slower, since the card's memory likes to be read and written from its beginning to its end; so were threads of
+// which each finds its row's scale itself.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_spans_cuda.cuh"
 
 namespace descend::cuda {
 namespace {
 
-constexpr int64_t kFewClasses = 512;    // a warp has whole rows: there is room
-constexpr int64_t kManyClasses = 2048;  // few warps have a label
-
-template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a) {
-  return a.is_plain() && a.labels.classes >= 4 * Vector<Element>::kCount;
+// Whether rows follow on each other, and begin at the same place in a piece, in both matrices.
+template <class Element> bool are_plain_rows(const CrossEntropyLossGradArgs& a, void* const* data) {
+  const int64_t classes = a.labels.classes;
+  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.column == 1 && s.row == classes; };
+  const auto shift = [&](int k) { return shift_of(static_cast<const Element*>(data[k])); };
+  return a.is_plain() && classes >= 4 * Vector<Element>::kCount && classes <= INT32_MAX / 2 && follow(a.log_prob) &&
+         follow(a.out) && shift(3) == shift(4);
 }
 
 // What a row's elements are made of, in the registers of its lane.
@@ -80,13 +82,13 @@ __device__ __noinline__ void write_carefully(PlainRow own, Span<Element, has> sp
   }
 }
 
-// labels_apart: each label's element is computed by its row's lane, and not with its piece.
-template <class Element, Has has, bool labels_apart>
+template <class Element, Has has>
 __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
     write_rows(const __grid_constant__ Gradient<Element> g, Divisor by_classes, Share share_of_warp) {
   using Piece = Vector<Element>;
   constexpr int V = Piece::kCount;
   constexpr bool kCross = has == Has::kElements;
+  constexpr bool kLabelsApart = has != Has::kRows || !kHalves<Element>;  // FLOAT's in double
   Span<Element, has> span(g.a.labels, share_of_warp);
   const Element* const from = g.log_prob + span.first;
   Element* const to = g.out + span.first;
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
   const PlainRow own = plain_row(g, gradient, target, share);
   const bool counts = own.label != kNowhere, ordinary = own.scale_f != 0;
   const int64_t label = span.begins + own.label;
-  const bool label_apart = counts && (labels_apart || !ordinary) && label >= span.begin && label < span.end;
+  const bool label_apart = counts && (kLabelsApart || !ordinary) && label >= span.begin && label < span.end;
   Element at_label;
   if (label_apart) at_label = from[label];
   __syncwarp();  // before anything is written: out may be in the place of logProb
@@ -128,7 +130,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       const RowsOfPiece<Element, kCross> rows(span, by_classes, at);
       const float one = __shfl_sync(~0u, own.scale_f, rows.one);
       const float other = kCross ? __shfl_sync(~0u, own.scale_f, rows.other) : one;
-      const uint32_t labels = labels_apart ? 0 : rows.labels(own.label);
+      uint32_t labels = 0;
+      if constexpr (!kLabelsApart) labels = rows.label(own.label);
       if (at >= span.end) continue;
       const auto scale_of = [&](int i) { return kCross && i >= static_cast<int>(rows.until) ? other : one; };
       const Piece now = std::bit_cast<Piece>(in[u]);
@@ -148,22 +151,28 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks)
       store_at_once(to + at, computed);
     }
   }
-  if (label_apart) at_label = label_element<labels_apart>(at_label, own);
+  if (label_apart) at_label = label_element<kLabelsApart>(at_label, own);
   __syncwarp();  // the row's elements are written
   if (label_apart) to[label] = at_label;
 }
 
+template <Has has, class Element> Status start_rows(const Gradient<Element>& g, const CudaLaunch& on) {
+  constexpr int V = Vector<Element>::kCount;
+  constexpr int64_t kMost = kPiecesOfLane<Element, has> * kLanes * V;
+  const int64_t classes = g.a.labels.classes, rows = std::min<int64_t>(kMost / classes, kLanes);
+  // What begins within a row may end within one: of as many rows as there are lanes in all.
+  const int64_t elements = has == Has::kRows ? rows * classes : std::min(kMost, (kLanes - 1) * classes / V * V);
+  const int shift = shift_of(g.log_prob);
+  const int64_t warps = ceil_divide(g.a.labels.rows * classes + shift, elements);
+  return start_behind_sums(g, on, write_rows<Element, has>, ceil_divide(warps * kLanes, kRowThreads), kRowThreads,
+                           Divisor(classes), Share{static_cast<int>(elements), static_cast<int>(rows), shift});
+}
+
 template <class Element> Status write_plain_rows(const Gradient<Element>& g, const CudaLaunch& on) {
+  constexpr int64_t kFewClasses = 512;  // a warp has room for a row
   const int64_t classes = g.a.labels.classes;
-  const auto run = [&]<Has has, bool labels_apart> {
-    return start_spans<has>(g, on, write_rows<Element, has, labels_apart>);
-  };
-  constexpr bool kApart = !kHalves<Element>;  // in double
-  if (classes % Vector<Element>::kCount != 0 || shift_of(g.log_prob) != 0)
-    return kApart || classes >= kManyClasses ? run.template operator()<Has::kElements, true>()
-                                             : run.template operator()<Has::kElements, kApart>();
-  return classes <= kFewClasses ? run.template operator()<Has::kRows, kApart>()
-                                : run.template operator()<Has::kPieces, true>();
+  if (classes % Vector<Element>::kCount != 0 || shift_of(g.log_prob) != 0) return start_rows<Has::kElements>(g, on);
+  return classes <= kFewClasses ? start_rows<Has::kRows>(g, on) : start_rows<Has::kPieces>(g, on);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How the warps of the gradient share rows that follow on each other: each has some pieces of 16 bytes, and a lane for
-// each row that they are of.
+// How warps share rows that follow on each other: each has some pieces of 16 bytes, and a lane for each row that they
+// are of.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_grad_cuda.cuh"
 
@@ -77,34 +77,13 @@ template <class Element, bool kCross> struct RowsOfPiece {
     until = static_cast<uint32_t>(span.classes) - column;
     other = kCross && until < V ? one + 1 : one;
   }
-  // A bit for each element that is its row's label.
-  __device__ __forceinline__ uint32_t labels(uint32_t own) const {
-    const auto bit = [](uint32_t place) { return place < V ? 1u << place : 0; };
-    const uint32_t first = bit(__shfl_sync(~0u, own, one) - column);
-    return kCross ? first | bit(__shfl_sync(~0u, own, other) + until) : first;
+  // A bit for the element that is its row's label, of pieces of one row.
+  __device__ __forceinline__ uint32_t label(uint32_t own) const {
+    static_assert(!kCross);
+    const uint32_t place = __shfl_sync(~0u, own, one) - column;
+    return place < V ? 1u << place : 0;
   }
 };
-
-// Whether rows follow on each other, and begin at the same place in a piece, in both matrices.
-template <class Element> bool follow_on_each_other(const CrossEntropyLossGradArgs& a, void* const* data) {
-  const auto follow = [&](const CrossEntropyMatrixStrides& s) { return s.column == 1 && s.row == a.labels.classes; };
-  const auto shift = [&](int k) { return shift_of(static_cast<const Element*>(data[k])); };
-  return a.labels.classes >= Vector<Element>::kCount && a.labels.classes <= INT32_MAX / 2 && follow(a.log_prob) &&
-         follow(a.out) && shift(3) == shift(4);
-}
-template <Has has, class Element>
-Status start_spans(const Gradient<Element>& g, const CudaLaunch& on,
-                   void (*kernel)(Gradient<Element>, Divisor, Share)) {
-  constexpr int V = Vector<Element>::kCount;
-  constexpr int64_t kMost = kPiecesOfLane<Element, has> * kLanes * V;
-  const int64_t classes = g.a.labels.classes, rows = std::min<int64_t>(kMost / classes, kLanes);
-  // What begins within a row may end within one: of as many rows as there are lanes in all.
-  const int64_t elements = has == Has::kRows ? rows * classes : std::min(kMost, (kLanes - 1) * classes / V * V);
-  const int shift = shift_of(g.log_prob);
-  const int64_t warps = ceil_divide(g.a.labels.rows * classes + shift, elements);
-  return start_behind_sums(g, on, kernel, ceil_divide(warps * kLanes, kRowThreads), kRowThreads, Divisor(classes),
-                           Share{static_cast<int>(elements), static_cast<int>(rows), shift});
-}
 
 }  // namespace
 }  // namespace descend::cuda
