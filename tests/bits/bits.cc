@@ -52,7 +52,7 @@ std::string label(DataType dtype, const Sizes& shape) {
 }
 
 Tensor& BitCall::add(DataType dtype, Sizes shape, Layout layout, aclFormat format) {
-  tensors_.push_back(std::make_unique<Tensor>(dtype, std::move(shape), layout, format));
+  tensors_.push_back(std::make_unique<Tensor>(dtype, std::move(shape), layout, format, ends_));
   return *tensors_.back();
 }
 

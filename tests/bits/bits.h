@@ -53,7 +53,7 @@ std::string label(DataType dtype, const Sizes& shape);
 class BitCall {
  public:
   // Twice: each call is made once more, which must not allocate anything larger than an executor and its program.
-  explicit BitCall(bool twice) : twice_(twice) {}
+  BitCall(bool twice, Ends tensors) : twice_(twice), ends_(tensors) {}
   BitCall(const BitCall&) = delete;
   BitCall& operator=(const BitCall&) = delete;
 
@@ -107,6 +107,7 @@ class BitCall {
   void clear();
 
   const bool twice_;
+  const Ends ends_;
   std::vector<std::unique_ptr<Tensor>> tensors_;
   std::vector<Tensor*> outputs_;
   std::vector<std::unique_ptr<Scalar>> scalars_;

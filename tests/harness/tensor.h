@@ -3,29 +3,45 @@
 #pragma once
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "acl/acl.h"
 #include "aclnn/acl_meta.h"
 #include "src/tensor/tensor.h"
+#include "tests/harness/guarded.h"
 #include "tests/harness/layout.h"
 #include "tests/harness/must.h"
 #include "tests/harness/numbers.h"
 
 namespace descend::test {
 
+// Where a tensor's storage ends: in memory of the device; or, where that is the host's, before memory that may not even
+// be read, within so many bytes that it begins at 16, or with no byte between them.
+enum class Ends { kAnywhere, kAtGuard, kExactlyAtGuard };
+
 class Tensor {
  public:
-  Tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous, aclFormat format = ACL_FORMAT_ND)
-      : Tensor(dtype, shape, lay_out(shape, layout), format) {}
+  Tensor(DataType dtype, Sizes shape, Layout layout = Layout::kContiguous, aclFormat format = ACL_FORMAT_ND,
+         Ends ends = Ends::kAnywhere)
+      : Tensor(dtype, shape, lay_out(shape, layout), format, ends) {}
 
-  Tensor(DataType dtype, Sizes shape, View view, aclFormat format = ACL_FORMAT_ND)
+  Tensor(DataType dtype, Sizes shape, View view, aclFormat format = ACL_FORMAT_ND, Ends ends = Ends::kAnywhere)
       : dtype_(dtype), shape_(std::move(shape)), view_(std::move(view)), format_(format) {
     // Elements before and behind the storage, to see what is written outside.
-    host_.assign((static_cast<size_t>(view_.storage) + 2 * kMargin) * item(), kPoison);
-    must(aclrtMalloc(&device_, host_.size(), ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
-    for (const size_t at : {size_t{0}, host_.size() - kMargin * item()}) copy_to_device(at, kMargin * item());
+    const size_t storage = static_cast<size_t>(view_.storage) * item(), margin = kMargin * item();
+    host_.assign(storage + 2 * margin, kPoison);
+    on_device_bytes_ = host_.size();
+    if (ends == Ends::kAnywhere) {
+      must(aclrtMalloc(&device_, on_device_bytes_, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+      copy_to_device(margin + storage, margin);
+    } else {
+      on_device_bytes_ -= margin;
+      guarded_.emplace(on_device_bytes_, ends == Ends::kAtGuard ? (16 - storage % 16) % 16 : 0);
+      device_ = guarded_->data();
+    }
+    copy_to_device(0, margin);
     on_device_ = make(device_);
     on_host_ = make(host_.data());
   }
@@ -34,7 +50,7 @@ class Tensor {
   ~Tensor() {
     aclDestroyTensor(on_device_);
     aclDestroyTensor(on_host_);
-    aclrtFree(device_);
+    if (!guarded_) aclrtFree(device_);
   }
 
   aclTensor* on_device() const { return on_device_; }
@@ -73,9 +89,10 @@ class Tensor {
   void fill(const std::vector<double>& values, size_t start = 0) {
     for (int64_t i = 0; i < size(); ++i) set(i, values[(start + static_cast<size_t>(i)) % values.size()]);
   }
-  void upload() { copy_to_device(0, host_.size()); }
+  void upload() { copy_to_device(0, on_device_bytes_); }
   void download() {
-    must(aclrtMemcpy(host_.data(), host_.size(), device_, host_.size(), ACL_MEMCPY_DEVICE_TO_HOST), "aclrtMemcpy");
+    must(aclrtMemcpy(host_.data(), on_device_bytes_, device_, on_device_bytes_, ACL_MEMCPY_DEVICE_TO_HOST),
+         "aclrtMemcpy");
   }
 
   // Whether every byte that no element of the view owns is still poison.
@@ -115,7 +132,9 @@ class Tensor {
   View view_;
   aclFormat format_;
   std::vector<char> host_;
+  std::optional<GuardedMemory> guarded_;
   void* device_ = nullptr;
+  size_t on_device_bytes_;
   aclTensor* on_device_ = nullptr;
   aclTensor* on_host_ = nullptr;
 };
