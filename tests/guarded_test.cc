@@ -7,9 +7,16 @@
 namespace descend::test {
 namespace {
 
-void touch(const void* at) { (void)*static_cast<const volatile char*>(at); }
+// Asks the system, which answers instead of stopping the program.
+bool may_be_read(const char* at) {
+  int ends[2];
+  must(pipe(ends), "pipe");
+  const ssize_t written = write(ends[1], at, 1);
+  for (int end : ends) close(end);
+  return written == 1;
+}
 
-TEST(HarnessGuardedMemory, stops_who_reads_behind_it_and_far_before_it) {
+TEST(HarnessGuardedMemory, ends_where_nothing_may_be_read) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   for (size_t bytes : {size_t{1}, page, page + 24})
     for (size_t gap : {size_t{0}, size_t{8}}) {
@@ -18,10 +25,10 @@ TEST(HarnessGuardedMemory, stops_who_reads_behind_it_and_far_before_it) {
       data[0] = data[bytes - 1] = 1;
       const char* const end = data + bytes + gap;
       const size_t there = (bytes + gap + page - 1) / page * page;
-      touch(end - 1);
-      touch(end - there);
-      EXPECT_DEATH(touch(end), "");
-      EXPECT_DEATH(touch(end - there - 1), "");
+      EXPECT_TRUE(may_be_read(end - 1));
+      EXPECT_TRUE(may_be_read(end - there));
+      EXPECT_FALSE(may_be_read(end));
+      EXPECT_FALSE(may_be_read(end - there - 1));
     }
 }
 
