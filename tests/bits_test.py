@@ -36,8 +36,9 @@ class Bits(unittest.TestCase):
         result = run(DESCEND_EMULATED_ORDER="2", **on_host)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         # A card with less memory.
-        result = run("--exact", "--filter", "SmoothL1Loss", DESCEND_EMULATED_ORDER="1", **on_host)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        for operator in ("SmoothL1Loss", "NLLLoss"):
+            result = run("--exact", "--filter", operator, DESCEND_EMULATED_ORDER="1", **on_host)
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         result = run("--exact", "--filter", "aclnnCrossEntropyLossGrad", DESCEND_EMULATED_ORDER="2", **on_host)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 

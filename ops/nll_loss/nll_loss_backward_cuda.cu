@@ -22,10 +22,16 @@ struct Gradients {
   __device__ __forceinline__ int64_t target_at(int64_t at) const { return load_index(classes.index, target, at); }
 
   // What every class's weight is multiplied with, where gradOutput is one number.
-  __device__ __forceinline__ double common_factor() const {
+  template <class Element = void> __device__ __forceinline__ double common_factor() const {
+    const auto number = [&](const void* at) {
+      if constexpr (std::is_void_v<Element>)
+        return load_as<double>(classes.dtype, at, 0);
+      else
+        return widen<double>(*static_cast<const Element*>(at));
+    };
     double factor = 1;
-    if (reduced) factor = load_as<double>(classes.dtype, gradOutput, 0);
-    if (reduced && mean) factor /= load_as<double>(classes.dtype, totalWeight, 0);
+    if (reduced) factor = number(gradOutput);
+    if (reduced && mean) factor /= number(totalWeight);
     return factor;
   }
   // The gradient in class c of a position, as an element of out.  Not inlined: copies of all its cases would not fit
@@ -39,16 +45,33 @@ struct Gradients {
     }
     return bits;
   }
-  // The same, where every operand is an Element; void: where they are not of one type.
-  template <class Bits, class Element>
-  __device__ __forceinline__ Bits value(int64_t c, int64_t gradient_at, double factor) const {
+  // What is in the classes that N targets name, of use where they count; number i's is at gradient_at(i) in gradOutput,
+  // if it is_there(i).  Element: every operand is one, and weights are neighbours, so that those of all N are asked for
+  // at once; void: anything.
+  template <class Element, class Bits, int N, class At, class IsThere>
+  __device__ __forceinline__ void values(const int64_t (&target)[N], const At& gradient_at, const IsThere& is_there,
+                                         Bits (&value)[N]) const {
     if constexpr (std::is_void_v<Element>) {
-      return of<Bits>(c, gradient_at, factor);
+      const double factor = common_factor();
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        if (classes.counts(target[i])) value[i] = of<Bits>(target[i], gradient_at(i), factor);
     } else {
-      const Element weight = static_cast<const Element*>(classes.weight)[classes.place_of(c)];
-      if (reduced) return std::bit_cast<Bits>(narrow<Element>(-(factor * widen<double>(weight))));
-      const Element gradient = static_cast<const Element*>(gradOutput)[gradient_at];
-      return std::bit_cast<Bits>(narrow<Element>(-(widen<float>(gradient) * widen<float>(weight))));
+      Element gradient[N] = {}, weight[N];
+      if (!reduced) {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+          if (is_there(i)) gradient[i] = static_cast<const Element*>(gradOutput)[gradient_at(i)];
+      }
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        weight[i] = static_cast<const Element*>(classes.weight)[classes.counts(target[i]) ? target[i] : 0];
+      const double factor = common_factor<Element>();
+#pragma unroll
+      for (int i = 0; i < N; ++i)
+        value[i] =
+            std::bit_cast<Bits>(reduced ? narrow<Element>(-(factor * widen<double>(weight[i])))
+                                        : narrow<Element>(-(widen<float>(gradient[i]) * widen<float>(weight[i]))));
     }
   }
 
@@ -69,12 +92,12 @@ template <class Bits> struct PlaneWord {
   }
 };
 
-// Positions are neighbours in out.  A thread has some vectors of them, a block's threads apart, so that a block writes
-// long runs of each plane, and the classes of its part: at most kMostClasses, and the number behind means none of them.
-// Element: the type of every operand but target, or void.
+// Positions are neighbours in out.  A thread has a vector of them, and the classes of its part: at most kMostClasses,
+// and the number behind means none of them.
 constexpr int kMostClasses = 0xffff;
-template <class Bits, class Element, int kVectors>
-__global__ void __launch_bounds__(kThreads)
+template <class Bits> constexpr int kPlaneThreads = 1024 / Vector<Bits>::kCount;  // twice as many of halves: 8 % slower
+template <class Bits, class Element>
+__global__ void __launch_bounds__(kPlaneThreads<Bits>)
     write_planes(const __grid_constant__ Gradients gradients, const __grid_constant__ Places<3> outer, Divisor per_row,
                  int64_t vectors, int64_t target_step, int64_t gradient_step, int64_t class_stride,
                  int classes_per_part, Divisor blocks, Bits* out) {
@@ -83,89 +106,75 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t part = blocks.divide(block), first = part * classes_per_part;
   const int64_t left = gradients.classes.count - first;
   const uint32_t classes = static_cast<uint32_t>(left < classes_per_part ? left : classes_per_part);
-  PlaneWord<Bits> words[kVectors][4];
-  const double factor = gradients.common_factor();
-  Bits* to[kVectors];
+  int64_t column = block * kPlaneThreads<Bits> + threadIdx.x, offset[3] = {};
+  if (column >= vectors) return;
+  if (outer.rank > 0) outer.add(per_row.divide(column), offset);
+  int64_t target[count];
+  visit(Dtypes<int64_t, int32_t, uint8_t>{}, gradients.classes.index, [&]<class Index> {
+    const Index* from = static_cast<const Index*>(gradients.target) + offset[1] + column * count * target_step;
 #pragma unroll
-  for (int v = 0; v < kVectors; ++v) {
-    to[v] = nullptr;
-    int64_t column = (block * kVectors + v) * kThreads + threadIdx.x, offset[3] = {};
-    if (column >= vectors) continue;
-    const int64_t row = outer.rank > 0 ? per_row.divide(column) : 0;
-    if (outer.rank > 0) outer.add(row, offset);
-    int64_t index[count];
-    visit(Dtypes<int64_t, int32_t, uint8_t>{}, gradients.classes.index, [&]<class Index> {
-      const Index* from = static_cast<const Index*>(gradients.target) + offset[1] + column * count * target_step;
+    for (int i = 0; i < count; ++i, from += target_step) target[i] = *from;
+  });
+  Bits value[count];
+  gradients.values<Element>(
+      target, [&](int i) { return offset[2] + (column * count + i) * gradient_step; }, [](int) { return true; }, value);
+  PlaneWord<Bits> words[4];
 #pragma unroll
-      for (int i = 0; i < count; ++i, from += target_step) index[i] = *from;
-    });
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      uint32_t value = 0, number = 0xffff;
-      if (gradients.classes.counts(index[i]) && index[i] >= first && index[i] < first + classes) {
-        const int64_t gradient_at = offset[2] + (column * count + i) * gradient_step;
-        value = gradients.value<Bits, Element>(index[i], gradient_at, factor);
-        number = static_cast<uint32_t>(index[i] - first);
-      }
-      PlaneWord<Bits>& word = words[v][i / kPerWord];
-      word.value |= value << (i % kPerWord * 16);
-      word.number |= number << (i % kPerWord * 16);
-    }
-    to[v] = out + offset[0] + column * count + first * class_stride;
+  for (int i = 0; i < count; ++i) {
+    const int64_t number = target[i] - first;
+    const bool is_here = gradients.classes.counts(target[i]) && number >= 0 && number < classes;
+    PlaneWord<Bits>& word = words[i / kPerWord];
+    word.value |= (is_here ? uint32_t{value[i]} : 0) << (i % kPerWord * 16);
+    word.number |= (is_here ? static_cast<uint32_t>(number) : kMostClasses) << (i % kPerWord * 16);
   }
+  out += offset[0] + column * count + first * class_stride;
 #pragma unroll 2
-  for (uint32_t c = 0; c < classes; ++c)
-#pragma unroll
-    for (int v = 0; v < kVectors; ++v) {
-      if (to[v] == nullptr) continue;
-      *reinterpret_cast<uint4*>(to[v]) = {words[v][0].of_class(c), words[v][1].of_class(c), words[v][2].of_class(c),
-                                          words[v][3].of_class(c)};
-      to[v] += class_stride;
-    }
+  for (uint32_t c = 0; c < classes; ++c, out += class_stride)
+    store_at_once(out, uint4{words[0].of_class(c), words[1].of_class(c), words[2].of_class(c), words[3].of_class(c)});
 }
 
-// All elements of out are neighbours, position after position.  A block has some vectors of them: first what is in the
-// positions they belong to, which is kept in shared memory, then the vectors.
-constexpr int kFlatVectors = 8;                                                                        // of a thread
-template <class Bits> constexpr int64_t kFlatElements = kThreads* kFlatVectors* Vector<Bits>::kCount;  // of a block
+// All elements of out are neighbours, position after position.  A thread has some vectors of them, and a block finds
+// first what is in the positions that its vectors belong to, which is kept in shared memory.
+constexpr int kFlatVectors = 8;  // of a thread, at most
 template <class Bits> struct FlatPosition {
   int number;  // of the class
   Bits value;
 };
 template <class Bits, class Element>
 __global__ void __launch_bounds__(kThreads)
-    write_flat(const __grid_constant__ Gradients gradients, Divisor per_position, int64_t positions,
+    write_flat(const __grid_constant__ Gradients gradients, Divisor per_position, int vectors, int64_t positions,
                int64_t target_step, int64_t gradient_step, Bits* out) {
   constexpr int count = Vector<Bits>::kCount, kPerWord = 4 / sizeof(Bits), kNowhere = -(1 << 30);
   FlatPosition<Bits>* const found = shared_memory<FlatPosition<Bits>>();
   const int classes = static_cast<int>(gradients.classes.count);
-  const int64_t begin = blockIdx.x * kFlatElements<Bits>, left = positions * classes - begin;
-  const int elements = static_cast<int>(left < kFlatElements<Bits> ? left : kFlatElements<Bits>);
+  const int per_block = kThreads * vectors * count;
+  const int64_t begin = int64_t{blockIdx.x} * per_block, left = positions * classes - begin;
+  const int elements = static_cast<int>(left < per_block ? left : per_block);
   int64_t column = begin;
   const int64_t first = per_position.divide(column);
   const int there = (static_cast<int>(column) + elements - 1) / classes + 1;
-  const double factor = gradients.common_factor();
   constexpr int kAtOnce = 4;  // positions of a thread whose targets are asked for together
   for (int begin_at = static_cast<int>(threadIdx.x); begin_at <= there; begin_at += kAtOnce * kThreads) {
+    const auto position = [&](int u) { return begin_at + u * kThreads; };
     int64_t target[kAtOnce];
 #pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) {
-      const int p = begin_at + u * kThreads;
-      target[u] = p < there ? gradients.target_at((first + p) * target_step) : -1;  // no class
-    }
+    for (int u = 0; u < kAtOnce; ++u)
+      target[u] = position(u) < there ? gradients.target_at((first + position(u)) * target_step) : -1;  // no class
+    Bits value[kAtOnce];
+    gradients.values<Element>(
+        target, [&](int u) { return (first + position(u)) * gradient_step; },
+        [&](int u) { return position(u) < there; }, value);
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
-      const int p = begin_at + u * kThreads;
-      if (p > there) break;  // the last vector may ask for one more
-      found[p] = {kNowhere, Bits{}};
-      if (gradients.classes.counts(target[u]))
-        found[p] = {static_cast<int>(target[u]),
-                    gradients.value<Bits, Element>(target[u], (first + p) * gradient_step, factor)};
+      if (position(u) > there) break;  // the last vector may ask for one more
+      found[position(u)] = gradients.classes.counts(target[u])
+                               ? FlatPosition<Bits>{static_cast<int>(target[u]), value[u]}
+                               : FlatPosition<Bits>{kNowhere, Bits{}};
     }
   }
   __syncthreads();
 #pragma unroll 4
-  for (int v = 0; v < kFlatVectors; ++v) {
+  for (int v = 0; v < vectors; ++v) {
     const int at = (v * kThreads + static_cast<int>(threadIdx.x)) * count;
     if (at >= elements) return;
     uint32_t c = static_cast<uint32_t>(column) + static_cast<uint32_t>(at);
@@ -227,10 +236,10 @@ template <class Bits> bool in_vectors(const NLLLossBackwardArgs& a, const void* 
   return true;
 }
 
-// The kernel for operands of one type, or for any.
+// The kernel for operands of one type and weights that are neighbours, or for any.
 template <class Bits, class Pick> auto kernel_of(const NLLLossBackwardArgs& a, const Pick& pick) {
   auto kernel = pick.template operator()<void>();
-  if (a.points.dtype[0] == a.classes.rounded)
+  if (a.points.dtype[0] == a.classes.rounded && a.classes.weight.contiguous(0))
     visit(Dtypes<float, float16, bfloat16>{}, a.points.dtype[0], [&]<class Element> {
       if constexpr (sizeof(Element) == sizeof(Bits)) kernel = pick.template operator()<Element>();
     });
@@ -250,25 +259,28 @@ template <class Bits> Status write_gradients(const NLLLossBackwardArgs& a, void*
     if (last >= 0 && a.points.stride[0][last] == 1 && (classes == 1 || a.class_stride % count == 0) &&
         in_vectors<Bits>(a, out, last, a.points.extent[last])) {
       // Enough threads to fill the card, and enough classes for each that looking at the targets costs little.
-      constexpr int kVectors = 1;
       constexpr int64_t kFewest = 64;
-      const int64_t vectors = points / count, blocks = ceil_divide(vectors, kThreads * kVectors);
+      const int64_t vectors = points / count, blocks = ceil_divide(vectors, kPlaneThreads<Bits>);
       const int64_t wanted = std::min(ceil_divide(on.multiprocessors * 4, blocks), ceil_divide(classes, kFewest));
       const int64_t per_part = std::min<int64_t>(ceil_divide(classes, wanted), kMostClasses);
       const int64_t parts = ceil_divide(classes, per_part);
-      const auto kernel = kernel_of<Bits>(a, [&]<class Element> { return write_planes<Bits, Element, kVectors>; });
-      return start(on, kernel, blocks * parts, kThreads, 0, gradients, Places<3>(a.points, last),
+      const auto kernel = kernel_of<Bits>(a, [&]<class Element> { return write_planes<Bits, Element>; });
+      return start(on, kernel, blocks * parts, kPlaneThreads<Bits>, 0, gradients, Places<3>(a.points, last),
                    Divisor(a.points.extent[last] / count), vectors, a.points.stride[1][last], a.points.stride[2][last],
                    a.class_stride, static_cast<int>(per_part), Divisor(blocks), out);
     }
     const bool packed =
         (classes == 1 || a.class_stride == 1) && (last < 0 || (last == 0 && a.points.stride[0][0] == classes));
-    if (packed && is_aligned(out) && classes <= INT32_MAX / 2)
+    if (packed && is_aligned(out) && classes <= INT32_MAX / 2) {
+      // Of few classes so many that a block has 4096 positions at most: any card has shared memory for these.
+      const int64_t vectors = std::min<int64_t>(kFlatVectors, 2 * classes), per_block = kThreads * vectors * count;
+      static_assert(kThreads * 2 * count <= 4096);
       return start(on, kernel_of<Bits>(a, [&]<class Element> { return write_flat<Bits, Element>; }),
-                   ceil_divide(points * classes, kFlatElements<Bits>), kThreads,
-                   (kFlatElements<Bits> / static_cast<size_t>(classes) + 3) * sizeof(FlatPosition<Bits>), gradients,
-                   Divisor(classes), points, last < 0 ? 0 : a.points.stride[1][0], last < 0 ? 0 : a.points.stride[2][0],
-                   out);
+                   ceil_divide(points * classes, per_block), kThreads,
+                   static_cast<size_t>(per_block / classes + 3) * sizeof(FlatPosition<Bits>), gradients,
+                   Divisor(classes), static_cast<int>(vectors), points, last < 0 ? 0 : a.points.stride[1][0],
+                   last < 0 ? 0 : a.points.stride[2][0], out);
+    }
   }
   const Places<3> places(a.points);
   const auto rows = [&](auto kernel, int64_t per_position) {

@@ -96,6 +96,12 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     add(bits, {{50, 2000}, DataType::kFloat, DataType::kInt64, DataType::kFloat, reduction, true});
     add(bits, {{3, 66000}, DataType::kFloat16, DataType::kInt32, DataType::kFloat16, reduction, true});
   }
+  // Planes of more classes than a thread has, and than two bytes can number.
+  for (DataType t : kFloats)
+    for (int64_t reduction : {kNone, kMean}) {
+      add(bits, {{1, 200, 4, 8}, t, DataType::kInt64, t, reduction, true});
+      add(bits, {{1, 140000, 1, 8}, t, DataType::kInt64, t, reduction, true});
+    }
   // One of which groups have several chunks.
   const Case long_sum{{9000011, 2}, DataType::kFloat16, DataType::kUint8, DataType::kFloat, kMean, true};
   bits.add("aclnnNLLLoss " + long_sum.words(), Way{}.words(), [=](BitCall& call) { forward(call, long_sum, {}); });
