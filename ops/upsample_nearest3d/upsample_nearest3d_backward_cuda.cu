@@ -78,12 +78,53 @@ __global__ void __launch_bounds__(kThreads)
   *reinterpret_cast<Some<Element, V>*>(to + at) = result;
 }
 
-// How wide every box is, if that is 1, 2, 3 or 4; otherwise 0.
-int box_width(const UpsampleNearest3dArgs& a) {
-  const float factor = a.factor[kWidth];
+// The same where every box is as wide, as high and as deep: several rows of it are asked for at once.
+template <class T, class Element, int V, int along, int length>
+__global__ void __launch_bounds__(kThreads, 4)
+    add_cubes(UpsampleNearest3dArgs a, VolumeWalk<along> walk, Element* to, const Element* from) {
+  const int64_t number = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (number >= walk.count) return;
+  int index[kUpsampleAxes];
+  walk.place(static_cast<int>(number), index);
+  const int64_t* const stride = a.output.stride;
+  from += index[kBatch] * stride[kBatch] + index[kChannel] * stride[kChannel] +
+          length * (index[kDepth] * stride[kDepth] + index[kHeight] * stride[kHeight] + index[kWidth] * stride[kWidth]);
+  const int64_t apart = along == kChannel ? stride[kWidth] : V;
+  constexpr int kRows = length == 2 ? 4 : length;
+  T sum[V] = {};
+#pragma unroll 1
+  for (int z = 0; z < length; z += kRows / length, from += stride[kDepth]) {
+    Some<Element, V> terms[kRows][length];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int j = 0; j < length; ++j)
+        terms[r][j] = *reinterpret_cast<const Some<Element, V>*>(from + r / length * stride[kDepth] +
+                                                                 r % length * stride[kHeight] + j * apart);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int i = 0; i < V; ++i)
+#pragma unroll
+        for (int j = 0; j < length; ++j) {
+          const int k = along == kChannel ? j * V + i : i * length + j;
+          sum[i] += widen<T>(terms[r][k / V].at[k % V]);
+        }
+  }
+  Some<Element, V> result;
+#pragma unroll
+  for (int i = 0; i < V; ++i) result.at[i] = narrow<Element>(sum[i]);
+#pragma unroll
+  for (int axis = 0; axis < kUpsampleAxes; ++axis) to += index[axis] * a.input.stride[axis];
+  *reinterpret_cast<Some<Element, V>*>(to) = result;
+}
+
+// How long every box is on an axis, if that is 1, 2, 3 or 4; otherwise 0.
+int box_length(const UpsampleNearest3dArgs& a, int axis) {
+  const float factor = a.factor[axis];
   if (factor != 1 && factor != 2 && factor != 3 && factor != 4) return 0;
-  const int64_t size = a.input.size[kWidth], wide = static_cast<int64_t>(factor);
-  return size <= (1 << 22) && size * wide <= a.output.size[kWidth] ? static_cast<int>(wide) : 0;  // exact in float
+  const int64_t size = a.input.size[axis], length = static_cast<int64_t>(factor);
+  return size <= (1 << 22) && size * length <= a.output.size[axis] ? static_cast<int>(length) : 0;  // exact in float
 }
 
 template <class T, class Element> Status add_all(const UpsampleNearest3dArgs& a, void* const* data, Launch& launch) {
@@ -100,8 +141,12 @@ template <class T, class Element> Status add_all(const UpsampleNearest3dArgs& a,
     return moves_together(a.input, axis, V, to, 16) && moves_together(a.output, axis, V, from, 16);
   };
   if (!is_small(a)) return run(add_boxes<T, Element, int64_t, 1, kWidth, 0>, 1);
+  const int width = box_length(a, kWidth);
+  const bool cubes = box_length(a, kHeight) == width && box_length(a, kDepth) == width;
   const auto run_along = [&]<int along> {
-    switch (box_width(a)) {
+    if (cubes && width == 2) return run(add_cubes<T, Element, V, along, 2>, V);
+    if (cubes && width == 3) return run(add_cubes<T, Element, V, along, 3>, V);
+    switch (width) {
       case 1:
         return run(add_boxes<T, Element, int, V, along, 1>, V);
       case 2:
