@@ -52,6 +52,13 @@ inline std::string name(Layout layout) {
   return "?";
 }
 
+// The same as part of a test's name.
+inline std::string identifier(Layout layout) {
+  std::string text = name(layout);
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text;
+}
+
 // The dimensions, the innermost first.
 inline std::vector<size_t> order_of(size_t rank, Layout layout) {
   std::vector<size_t> order(rank);
