@@ -65,7 +65,7 @@ struct KeepAllWeights {
   __device__ void operator()(const double* totals) const { numbers[kAllWeights] = totals[0]; }
 };
 
-__device__ __forceinline__ int add_lanes(int count) {  // each lane gets the sum
+template <class Count> __device__ __forceinline__ Count add_lanes(Count count) {  // each lane gets the sum
   for (int half = 16; half > 0; half /= 2) count += __shfl_xor_sync(~0u, count, half);
   return count;
 }

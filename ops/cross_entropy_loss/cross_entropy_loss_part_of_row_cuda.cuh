@@ -50,7 +50,7 @@ template <int kMost> __device__ __forceinline__ Scores scores_of_row(const PartS
     column[0] += term;
     column[0] += __shfl_down_sync(~0u, term, kColumns);
   }
-  row.times = add_lanes(row.times);
+  row.times = add_lanes(row.times);  // more than 2^31 of a row that is not kept
   row.below = __shfl_sync(~0u, add_columns<1>(column, ~0u), 0);
   return row;
 }

@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     if (!alone) {
       typename P::Told& now = told[turn];
       if (lane == 0) {
-        if (in_parts) now.parts[of_team] = {{scores.most, scores.times}, scores.below};
+        if (in_parts) now.parts[of_team] = {{scores.most, static_cast<int>(scores.times)}, scores.below};
         if (in_parts && has_label) now.score = score;
         if (leads) now.ticket = ticket;
       }

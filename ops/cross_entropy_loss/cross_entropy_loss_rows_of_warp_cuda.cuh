@@ -85,11 +85,12 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
 #pragma unroll
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = over_row(scores.most, [](float a, float b) { return std::fmax(a, b); }) + 0.0f;
-    scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, scores.times);
+    int times = 0;
+    scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, times);
     const bool smooth = may_smooth && (rows_are != RowsAre::kAnyhow || l_.a.smoothing != 0);
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
     scores.below = sum_of_tiles(scores.below);
-    scores.times = over_row(scores.times, [](int a, int b) { return a + b; });
+    scores.times = over_row(times, [](int a, int b) { return a + b; });
     if (smooth) scores.distance = sum_of_tiles(scores.distance);
     return scores;
   }

@@ -36,7 +36,7 @@ DESCEND_CAREFUL_FORMULA inline double log_one_plus(double x) {
 // What is known of a row before it is written.
 struct Scores {
   float most = -std::numeric_limits<float>::infinity();
-  int times = 0;        // the largest score is there
+  int64_t times = 0;    // the largest score is there
   double below = 0;     // sum of the other scores' exponentials
   double distance = 0;  // sum of weight * (score - most), with smoothing
 

@@ -87,7 +87,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     if constexpr (S::kShare == 2) scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, S::kRows));
     scores.most += 0.0f;
     double column[S::V] = {};
-    const auto exp_of = [&](Element x) { return exp_below<Element>(widen<float>(x), scores.most, scores.times); };
+    int times = 0;
+    const auto exp_of = [&](Element x) { return exp_below<Element>(widen<float>(x), scores.most, times); };
 #pragma unroll 1
     for (int line = 0; line + 1 < lines; line += 2)
 #pragma unroll
@@ -105,7 +106,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
           column[p * S::kInPiece + j] += static_cast<double>(exp_of(my_line(lines - 1)[p].at[j]));
     }
     scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
-    if constexpr (S::kShare == 2) scores.times += __shfl_xor_sync(~0u, scores.times, S::kRows);
+    if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
+    scores.times = times;
     if constexpr (smooth) {
 #pragma unroll
       for (double& each : column) each = 0;
