@@ -121,11 +121,11 @@ __global__ void __launch_bounds__(kPlaneThreads<Bits>)
   PlaneWord<Bits> words[4];
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const int64_t number = target[i] - first;
-    const bool is_here = gradients.classes.counts(target[i]) && number >= 0 && number < classes;
+    const bool is_here =
+        gradients.classes.counts(target[i]) && target[i] >= first && target[i] - first < int64_t{classes};
     PlaneWord<Bits>& word = words[i / kPerWord];
     word.value |= (is_here ? uint32_t{value[i]} : 0) << (i % kPerWord * 16);
-    word.number |= (is_here ? static_cast<uint32_t>(number) : kMostClasses) << (i % kPerWord * 16);
+    word.number |= (is_here ? static_cast<uint32_t>(target[i] - first) : kMostClasses) << (i % kPerWord * 16);
   }
   out += offset[0] + column * count + first * class_stride;
 #pragma unroll 2

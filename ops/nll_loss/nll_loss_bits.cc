@@ -96,7 +96,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     add(bits, {{50, 2000}, DataType::kFloat, DataType::kInt64, DataType::kFloat, reduction, true});
     add(bits, {{3, 66000}, DataType::kFloat16, DataType::kInt32, DataType::kFloat16, reduction, true});
   }
-  // Planes of more classes than a thread has, and than two bytes can number.
+  // Planes of more classes than a thread has, and so many that two bytes do not hold their numbers.
   for (DataType t : kFloats)
     for (int64_t reduction : {kNone, kMean}) {
       add(bits, {{1, 200, 4, 8}, t, DataType::kInt64, t, reduction, true});

@@ -22,7 +22,9 @@ const std::vector<Case> kCases{
     {{1, 2, 2, 2, 37}, {8, 8, 148}},  // four times
     {{1, 5, 1, 2, 7}, {3, 6, 21}},    // three times
     {{1, 8, 2, 3, 16}, {6, 9, 48}},   // the same, in vectors whichever axis they are along
-    {{1, 8, 2, 2, 16}, {6, 4, 32}},   // twice, but for one axis
+    {{1, 8, 2, 3, 16}, {4, 6, 32}},
+    {{1, 8, 2, 2, 16}, {5, 5, 36}, {2, 2, 2}},  // and a rest that nothing owns
+    {{1, 8, 2, 2, 16}, {6, 4, 32}},             // twice, but for one axis
     {{1, 8, 2, 2, 16}, {4, 2, 32}},
     {{2, 3, 2, 3, 17}, {3, 7, 39}},     // no whole factor
     {{1, 3, 5, 7, 40}, {2, 3, 13}},     // smaller

@@ -45,6 +45,7 @@ inline const std::vector<Case> kCases{
     {{2, 3, 2, 3, 5}, {4, 6, 10}, {2, 2, 2}},
     {{2, 3, 2, 3, 5}, {5, 7, 11}, {2.5, 2.4, 2.3}},
     {{1, 3, 4, 4, 9}, {4, 4, 18}, {1, 1, 2}},
+    {{1, 8, 2, 3, 16}, {4, 6, 32}},  // twice, in vectors whichever axis they are along
 };
 
 inline std::string describe_case(const Case& c) {
