@@ -79,15 +79,13 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
 #pragma unroll
         for (int j = 0; j < V; ++j) {
           float two = exp_below<Element, shows_lse>(widen<float>(x[i].at[j]), scores.most, times);
-          if (is_there(i + 1))
-            two += exp_below<Element, shows_lse>(widen<float>(x[i + 1].at[j]), scores.most, times);
+          if (is_there(i + 1)) two += exp_below<Element, shows_lse>(widen<float>(x[i + 1].at[j]), scores.most, times);
           column[j] += static_cast<double>(two);
         }
       }
       scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
 #pragma unroll
-      for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2)
-        times += __shfl_xor_sync(~0u, times, step);
+      for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) times += __shfl_xor_sync(~0u, times, step);
       scores.times = times;
       if (l.a.smoothing != 0) scores.distance = distance_of_row<V>(l, row, scores.most);
       if (group.rank == 0) scores_of[some + which] = scores;  // a row that is not there is another's copy
