@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from installed import CC, SOURCE, prefix, run
@@ -29,7 +30,7 @@ LEFT_OUT = "MemoryOfCalls"  # a million calls of a process that must not grow: n
 # Takes results for unwritten that are right, where threads allocate and free in turn.
 KNOWN = ("initcheck", "ThreadsOfOperators.each_with_its_own_objects_and_stream")
 ROWS = "card rows"
-running = set()
+running, writing = set(), threading.Lock()
 
 
 def runs_of(program):
@@ -125,8 +126,9 @@ def main():
             if ending == "not clean":
                 print("    " + "\n    ".join(text.splitlines()[-60:]), flush=True)
             if ending in GOOD and options.results:
-                known[what] = ending
-                options.results.write_text(json.dumps(results, indent=1))
+                with writing:
+                    known[what] = ending
+                    options.results.write_text(json.dumps(results, indent=1))
             return ending
 
         endings = {what: known[what] for what in runs if what in known}
