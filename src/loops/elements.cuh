@@ -85,6 +85,15 @@ template <class Piece> __device__ __forceinline__ Piece load_at_once(const void*
   return std::bit_cast<Piece>(*static_cast<const uint4*>(from));
 }
 
+// Asks for what another block of threads is going to read, in the L2 cache.
+__device__ __forceinline__ void ask_early(const void* from) {
+#ifdef DESCEND_EMULATED
+  [[maybe_unused]] const char there = *static_cast<const volatile char*>(from);  // tests see that it is
+#else
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#endif
+}
+
 // Keeps the larger of two elements, at each of V places; a number rather than a NaN.
 template <class Element, int V> __device__ __forceinline__ void keep_larger(Element (&most)[V], const Element (&x)[V]) {
   if constexpr (sizeof(Element) == 2 && V % 2 == 0) {  // two by one instruction
