@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The cross entropy of rows of many parts, or of several with smoothing, on GPUs: one row after the other, each by a
-// team of blocks that keeps it in shared memory, a warp a part.
+// team of blocks that keeps it in shared memory, a warp a part.  Teams are there from the beginning to the end, and
+// take rows as they come along.
 //
 // A warp copies its part, adds up its exponentials, and waits for what all parts make of the row before it writes its
 // own; but for that no warp of a team of several blocks waits for another.  Blocks are small, for several to be on a
@@ -58,12 +59,15 @@ struct LongRows {
     return CrossEntropyParts::kMost * int64_t{sizeof(PartScores)} + distances() * int64_t{sizeof(double)} +
            of_block * kWideTile * static_cast<int64_t>(element_size);
   }
-  // How many warps of a multiprocessor have a part on the average, as far as registers and shared memory go.
-  double warps_with_work(size_t element_size, int64_t memory) const {
+  // Blocks of a multiprocessor, as far as registers and shared memory go.
+  int64_t blocks(size_t element_size, int64_t memory) const {
     constexpr int64_t kOther = 2 << 10;  // bytes that have names, and what CUDA keeps
-    const int64_t blocks = std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
+    return std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
+  }
+  // How many warps of a multiprocessor have a part on the average.
+  double warps_with_work(size_t element_size, int64_t memory) const {
     constexpr int64_t kNeighbours = 16;  // multiprocessors that a cluster may lie in; some cards have a few more
-    const int64_t teams = kNeighbours * blocks / team;
+    const int64_t teams = kNeighbours * blocks(element_size, memory) / team;
     return static_cast<double>(teams * parts.count) /
            static_cast<double>(kNeighbours * ceil_divide(parts_of_block, warps()));
   }
@@ -95,18 +99,16 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   double* const distances = reinterpret_cast<double*>(of_parts + CrossEntropyParts::kMost);
   Element* const cache = reinterpret_cast<Element*>(distances + rows.distances());
   __shared__ LogProb f_of_row;
+  __shared__ unsigned next_unit;
   __shared__ float most_of_row;
   __shared__ Box parts_box, f_box, distances_box;
   const Team team;
   const int team_size = team.size(), rank = team.rank(), thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
-  const int64_t begin = blockIdx.x / team_size * l.cut.per_block;
-  const int64_t last = begin + l.cut.per_block < l.a.labels.rows ? begin + l.cut.per_block : l.a.labels.rows;
   const int classes = static_cast<int>(l.a.labels.classes), columns_of_part = static_cast<int>(rows.parts.columns);
   const int first_part = rank * rows.parts_of_block, left = parts - first_part;
   const int mine = left < rows.parts_of_block ? left : rows.parts_of_block;  // none of the last blocks', perhaps
   const bool leads = rank == 0 && warp == 0, has_part = warp < mine;
-  const int64_t end = mine > 0 ? last : begin;
   const int blocks = (parts - 1) / rows.parts_of_block + 1;  // of the team, that have a part
   __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
   RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
@@ -117,6 +119,14 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     team.open(distances_box);
   }
   team.meet();
+  // A unit of rows, whose losses one thread adds: the team takes one after the other.
+  const int64_t unit = unit_of_rows(l.cut, 1);
+  if (thread == 0) team.expect(f_box, static_cast<int>(sizeof(unsigned)));
+  if (leads) {
+    const unsigned first = __shfl_sync(~0u, thread == 0 ? take_unit(l.scratch) : 0, 0);
+    if (thread < blocks) team.send(thread, next_unit, first, f_box);
+  }
+  team.wait(f_box, 0, has_part);
   const auto column_of = [&](int part) { return (first_part + part) * columns_of_part; };
   const auto for_each_part = [&](int64_t row, const auto& body) {
 #pragma unroll 1
@@ -128,22 +138,26 @@ __global__ void __launch_bounds__(kLongThreads, 3)
            part);
     }
   };
-  for_each_part(begin, [&](const auto& part, int) { part.pad(ceil_divide(part.columns, part.kPiece) * part.kPiece); });
-  for (int64_t row = begin; row < end; ++row) {
-    const unsigned time = static_cast<unsigned>(row - begin);
+  for_each_part(0, [&](const auto& part, int) { part.pad(ceil_divide(part.columns, part.kPiece) * part.kPiece); });
+  // Warps without a part have nothing to do, but wait where their block is a team of its own.
+  int64_t row = has_part || team_size == 1 ? next_unit * unit : l.a.labels.rows, before = -1;
+  for (unsigned time = 0; row < l.a.labels.rows; ++time) {
+    const bool ends_unit = ((row + 1) & (unit - 1)) == 0 || row + 1 == l.a.labels.rows;
+    unsigned ticket = 0;
     for_each_part(row, [&](const auto& part, int) { part.begin(); });
     typename Loss<Element>::Label label;
     if (thread == 0) {
-      team.expect(f_box, static_cast<int>(sizeof(LogProb) + (smooth ? sizeof(float) : 0)));
+      team.expect(f_box, static_cast<int>(sizeof(LogProb) + sizeof(unsigned) + (smooth ? sizeof(float) : 0)));
       if (leads) {
         team.expect(parts_box, parts * static_cast<int>(sizeof(PartScores)));
         if (smooth) team.expect(distances_box, static_cast<int>(rows.tiles * sizeof(double)));
-        if (row > begin) so_far.add(l, row - 1);  // while the copies are under way
-        label = l.label_of(row);                  // asked for long before it is needed
+        if (before >= 0) so_far.add(l, before);  // while the copies are under way
+        label = l.label_of(row);                 // asked for long before it is needed
       }
     }
     for_each_part(row, [&](const auto& part, int number) {
       part.end();
+      if (thread == 0 && leads && ends_unit && number == 0) ticket = take_unit(l.scratch);
       const PartScores scores = part.template sum<shows_lse, V>(part.largest());
       PartScores& place = of_parts[first_part + number];
       if (lane_of_warp() != 0) return;
@@ -159,12 +173,15 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         so_far.scores = scores;
         so_far.log_sum = log_sum;
       }
+      ticket = __shfl_sync(~0u, ticket, 0);
       if (thread < blocks) {
+        team.send(thread, next_unit, ticket, f_box);
         if (smooth) team.send(thread, most_of_row, scores.most, f_box);
         team.send(thread, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
       }
     }
-    team.wait(f_box, time, has_part);
+    team.wait(f_box, time + 1, has_part);
+    const unsigned next = next_unit;
     if (smooth) {
       const float most = most_of_row;
       for_each_part(row, [&](const auto& part, int number) {
@@ -188,12 +205,14 @@ __global__ void __launch_bounds__(kLongThreads, 3)
                  l.a.log_prob.column);
     });
     __syncwarp();  // what a lane copies next no other lane of the warp still reads
+    before = row;
+    row = ends_unit ? next * unit : row + 1;
   }
   if (thread == 0 && rank == 0) {
-    so_far.add(l, end - 1);  // there is no team without a row
+    if (before >= 0) so_far.add(l, before);
     l.add_counted(so_far.counted);
   }
-  l.add_parts();
+  l.add_parts(true);
 }
 
 }  // namespace descend::cuda
