@@ -102,6 +102,7 @@ template <class Element> struct Loss {
     return a.reduction == CrossEntropyReduction::kMean && labels.weight == nullptr;
   }
   __device__ void add_parts(bool took_tickets = false) const;
+  __device__ void ask_early_for_parts() const;
   __device__ void store_total(double loss_total, double zloss_total, double counted) const;
 };
 
@@ -147,10 +148,20 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
   if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
 }
 
+// Most sums of parts have left the L2 cache when the last block comes.  Each block asks for some before it ends.
+template <class Element> __device__ __forceinline__ void Loss<Element>::ask_early_for_parts() const {
+  constexpr int kLine = 128 / sizeof(double);
+  const int lists = a.shows_lse() ? kLists : 1, lines = static_cast<int>(cut.part_of(a.labels.rows - 1)) / kLine + 1;
+  for (int line = static_cast<int>(blockIdx.x + threadIdx.x * gridDim.x); line < lines;
+       line += static_cast<int>(gridDim.x * blockDim.x))
+    for (int list = 0; list < lists; ++list) ask_early(scratch->numbers + kSumsOfParts + list * kParts + line * kLine);
+}
+
 // By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as
 // sums.h has them.  A column of a tile has as many threads as add a block's parts.
 template <class Element> __device__ __forceinline__ void Loss<Element>::add_parts(bool took_tickets) const {
   const bool none = a.reduction == CrossEntropyReduction::kNone;
+  if (!none) ask_early_for_parts();
   if ((none && !took_tickets) || !is_last_block(&scratch->tickets[kBlocksDone])) return;
   if (threadIdx.x == 0) scratch->tickets[kUnitsTaken] = 0;  // for the next launch
   if (none) return;
