@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 
-from installed import CC, SOURCE, prefix, run
+from installed import SOURCE, card_program
 
 TOOLS = ("memcheck", "racecheck", "initcheck")
 OPTIONS = ["--show-backtrace", "no", "--print-limit", "20"]  # the kernel is named; the host's stack is gtest's
@@ -53,14 +53,6 @@ def digests_of(program):
     functions = sorted({line.split()[1] for file in files for line in file.read_text().splitlines()})
     return {f"bits {function}": [str(program), "--source", str(SOURCE), "--filter", function + " "]
             for function in functions}
-
-
-def rows_program(folder):
-    """The program of cuda_test.py, for the rows that blocks share."""
-    program = pathlib.Path(folder) / "card"
-    run(CC, "-std=gnu99", SOURCE / "tests/cuda/card.c", f"-I{SOURCE}", f"-I{prefix()}/include", f"-L{prefix()}/lib64",
-        "-lopapi", "-lnnopbase", "-lascendcl", f"-Wl,-rpath,{prefix()}/lib64", "-o", program)
-    return program
 
 
 def watched(tool, what, command, seconds):
@@ -117,7 +109,7 @@ def main():
         runs = {ROWS: None, **digests_of(program.parent / "descend_bits"), **runs_of(program)}
         runs = {what: command for what, command in runs.items() if options.filter in what}
         if ROWS in runs:
-            runs[ROWS] = [str(rows_program(folder)), "rows"]
+            runs[ROWS] = [str(card_program(folder)), "rows"]
 
         def watch(what):
             started = time.monotonic()

@@ -3,12 +3,11 @@
 """What only a card shows: a failing kernel is told with its operator's name, memory runs out, blocks share long rows, two
 streams overlap."""
 import os
-import pathlib
 import subprocess
 import tempfile
 import unittest
 
-from installed import CC, SOURCE, clean_environment, prefix, run
+from installed import card_program, clean_environment, prefix
 
 
 @unittest.skipUnless(os.environ.get("DESCEND_DEVICE", "").startswith("cuda"), "needs ./dev test --device cuda")
@@ -17,9 +16,7 @@ class Card(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
-        cls.program = pathlib.Path(folder.name) / "card"
-        run(CC, "-std=gnu99", "-Wall", "-Werror", SOURCE / "tests/cuda/card.c", f"-I{SOURCE}", f"-I{prefix()}/include",
-            f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-o", cls.program)
+        cls.program = card_program(folder.name)
 
     def start(self, how, **more):
         environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", ASCEND_GLOBAL_LOG_LEVEL="4", **more)

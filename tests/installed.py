@@ -44,6 +44,14 @@ def clean_environment(**more):
     return {**kept, "DESCEND_DEVICE": os.environ.get("DESCEND_DEVICE", "cpu"), **more}
 
 
+def card_program(folder):
+    """tests/cuda/card.c, with the installed headers and libraries."""
+    program = pathlib.Path(folder) / "card"
+    run(CC, "-std=gnu99", "-Wall", "-Werror", SOURCE / "tests/cuda/card.c", f"-I{SOURCE}", f"-I{prefix()}/include",
+        f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", f"-Wl,-rpath,{prefix()}/lib64", "-o", program)
+    return program
+
+
 def run(*command, **options):
     """Runs a command to its end and returns what it printed; a status other than 0 is a failed test."""
     options = {"env": clean_environment(), "timeout": 300, **options}

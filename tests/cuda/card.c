@@ -43,7 +43,7 @@ static int memory(aclrtStream stream) {
 
 /* The loss of rows of scores. */
 static void queue_loss(aclrtStream stream, int64_t rows, int64_t classes, void* scores, void* log_prob, void* targets,
-                       void* loss, const char* reduction) {
+                       void* loss, const char* reduction, double smoothing) {
   const int64_t matrix[2] = {rows, classes}, one = 1;
   const int64_t losses = strcmp(reduction, "none") == 0 ? rows : 1;
   aclTensor* in = tensor(scores, ACL_FLOAT, 2, matrix);
@@ -56,8 +56,8 @@ static void queue_loss(aclrtStream stream, int64_t rows, int64_t classes, void* 
   aclOpExecutor* executor = NULL;
   char name[8];
   strcpy(name, reduction);
-  int status = aclnnCrossEntropyLossGetWorkspaceSize(in, label, NULL, name, -100, 0, 0, false, out, log_probs, zloss,
-                                                     lse, &size, &executor);
+  int status = aclnnCrossEntropyLossGetWorkspaceSize(in, label, NULL, name, -100, smoothing, 0, false, out, log_probs,
+                                                     zloss, lse, &size, &executor);
   if (status == 0) status = aclnnCrossEntropyLoss(NULL, size, executor, stream);
   if (status != 0) printf("%d %s\n", status, text());
 }
@@ -73,12 +73,17 @@ static uint64_t digest(const void* memory, size_t bytes) {
 }
 
 /* Rows so long that blocks share them, several after each other in a team, rows that no team can keep, and those that
-   warps share, or share the parts of; also in place, where a label's score must be read before it is written over. */
+   warps share, or share the parts of, and so many that a team adds the losses of several; also in place, where a
+   label's score must be read before it is written over. */
 static int rows(aclrtStream stream) {
-  static const int64_t kShapes[][2] = {{4200, 20000}, {4200, 20001}, {2100, 18001}, {2100, 50257}, {9, 128256},
-                                       {2, 600001},   {8000, 5004},  {70000, 1001}, {140000, 600}, {270000, 520}};
+  static const struct {
+    int64_t rows, classes;
+    double smoothing;
+  } kShapes[] = {{4200, 20000, 0}, {4200, 20001, 0}, {2100, 18001, 0},   {2100, 50257, 0},
+                 {9, 128256, 0},   {2, 600001, 0},   {8000, 5004, 0},    {70000, 1001, 0},
+                 {140000, 600, 0}, {270000, 520, 0}, {40001, 2100, 0.25}};
   for (size_t shape = 0; shape < sizeof(kShapes) / sizeof(*kShapes); ++shape) {
-    const int64_t count = kShapes[shape][0], classes = kShapes[shape][1];
+    const int64_t count = kShapes[shape].rows, classes = kShapes[shape].classes;
     const size_t elements = (size_t)(count * classes);
     float* values = malloc(elements * sizeof(float));
     int64_t* labels = malloc((size_t)count * sizeof(int64_t));
@@ -88,7 +93,7 @@ static int rows(aclrtStream stream) {
     void *targets = device_copy(labels, (size_t)count * sizeof(int64_t)), *loss = device_copy(NULL, sizeof(float));
     for (int in_place = 0; in_place < 2; ++in_place) {
       void* const to = in_place ? scores : out;
-      queue_loss(stream, count, classes, scores, to, targets, loss, "mean");
+      queue_loss(stream, count, classes, scores, to, targets, loss, "mean", kShapes[shape].smoothing);
       const int status = aclrtSynchronizeStream(stream);
       printf("%lld x %lld%s: %d, %016llx %016llx\n", (long long)count, (long long)classes, in_place ? " in place" : "",
              status, (unsigned long long)digest(loss, sizeof(float)),
@@ -110,7 +115,7 @@ static void queue_long_row(aclrtStream stream, int64_t classes, aclrtEvent begin
   aclrtMemset(scores, bytes, 0, bytes);
   void *out = device_copy(NULL, bytes), *targets = device_copy(&target, sizeof(target)), *loss = device_copy(NULL, 4);
   aclrtRecordEvent(begin, stream);
-  queue_loss(stream, 1, classes, scores, out, targets, loss, "none");
+  queue_loss(stream, 1, classes, scores, out, targets, loss, "none", 0);
   aclrtRecordEvent(end, stream);
 }
 static int overlap(aclrtStream stream) {
