@@ -14,7 +14,7 @@ template <class Bits> struct FlatPosition {
   Bits value;
 };
 template <class Bits, class Element>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, std::is_void_v<Element> ? 3 : 6)  // of halves 5: 4 % slower, 8: up to 10 %
     write_flat(const __grid_constant__ Gradients gradients, Divisor per_position, int vectors, int64_t positions,
                int64_t target_step, int64_t gradient_step, Bits* out) {
   constexpr int count = Vector<Bits>::kCount, kPerWord = 4 / sizeof(Bits), kNowhere = -(1 << 30);
