@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles, and launch.h has less
-                          // scratch
+#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles, launch.h has less scratch,
+                          // and the upsampling asks for less
 #include "src/backends/cuda/launch.h"
 
 #undef __shared__
