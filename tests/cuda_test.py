@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from installed import card_program, clean_environment, prefix
+from installed import card_program, clean_environment
 
 
 @unittest.skipUnless(os.environ.get("DESCEND_DEVICE", "").startswith("cuda"), "needs ./dev test --device cuda")
@@ -19,7 +19,7 @@ class Card(unittest.TestCase):
         cls.program = card_program(folder.name)
 
     def start(self, how, **more):
-        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", ASCEND_GLOBAL_LOG_LEVEL="4", **more)
+        environment = clean_environment(ASCEND_GLOBAL_LOG_LEVEL="4", **more)
         ended = subprocess.run([self.program, how], env=environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
         return ended.stdout
