@@ -184,6 +184,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   for (DataType t : kFloats)
     add(bits, "aclnnCrossEntropyLoss", forward, {2100, 1500, t, "mean", 0, t == DataType::kBfloat16}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 3000, DataType::kFloat16, "mean"}, {});
+  add(bits, "aclnnCrossEntropyLoss", forward, {2100, 2104, DataType::kFloat, "mean"}, {});  // two rounds in a unit
   add(bits, "aclnnCrossEntropyLoss", forward, {4100, 2304, DataType::kFloat, "mean", 0.1}, {});
   // Of which each begins at another place in a word, or in a piece.
   for (DataType t : kFloats)

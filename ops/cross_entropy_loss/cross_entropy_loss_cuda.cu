@@ -168,7 +168,8 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);
       cut.warps_with_work(sizeof(Element), on.shared_memory) > 0) {
-    const int64_t of_card = ceil_divide(on.multiprocessors * cut.blocks(sizeof(Element), on.shared_memory), cut.team);
+    const int64_t of_card =
+        ceil_divide(on.multiprocessors * cut.blocks_of_multiprocessor(sizeof(Element), on.shared_memory), cut.team);
     const int64_t teams = std::min(ceil_divide(rows, unit_of_rows(l.cut, 1)), of_card);
     return start_in_clusters(
         on,

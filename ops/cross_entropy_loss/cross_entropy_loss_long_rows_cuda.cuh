@@ -60,14 +60,14 @@ struct LongRows {
            of_block * kWideTile * static_cast<int64_t>(element_size);
   }
   // Blocks of a multiprocessor, as far as registers and shared memory go.
-  int64_t blocks(size_t element_size, int64_t memory) const {
+  int64_t blocks_of_multiprocessor(size_t element_size, int64_t memory) const {
     constexpr int64_t kOther = 2 << 10;  // bytes that have names, and what CUDA keeps
     return std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
   }
   // How many warps of a multiprocessor have a part on the average.
   double warps_with_work(size_t element_size, int64_t memory) const {
     constexpr int64_t kNeighbours = 16;  // multiprocessors that a cluster may lie in; some cards have a few more
-    const int64_t teams = kNeighbours * blocks(element_size, memory) / team;
+    const int64_t teams = kNeighbours * blocks_of_multiprocessor(element_size, memory) / team;
     return static_cast<double>(teams * parts.count) /
            static_cast<double>(kNeighbours * ceil_divide(parts_of_block, warps()));
   }
@@ -119,7 +119,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
     team.open(distances_box);
   }
   team.meet();
-  // A unit of rows, whose losses one thread adds: the team takes one after the other.
+  // A unit of rows, whose losses one thread adds: the team takes one after the other.  It owns none from the beginning:
+  // it may begin when others are through, where the card has no place for as many clusters as for their blocks.
   const int64_t unit = unit_of_rows(l.cut, 1);
   if (thread == 0) team.expect(f_box, static_cast<int>(sizeof(unsigned)));
   if (leads) {
@@ -138,6 +139,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
            part);
     }
   };
+  // Of no row: what is behind the last column in the cache.
   for_each_part(0, [&](const auto& part, int) { part.pad(ceil_divide(part.columns, part.kPiece) * part.kPiece); });
   // Warps without a part have nothing to do, but wait where their block is a team of its own.
   int64_t row = has_part || team_size == 1 ? next_unit * unit : l.a.labels.rows, before = -1;
@@ -180,7 +182,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         team.send(thread, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
       }
     }
-    team.wait(f_box, time + 1, has_part);
+    team.wait(f_box, time + 1, has_part);  // the first time was the first unit's number
     const unsigned next = next_unit;
     if (smooth) {
       const float most = most_of_row;

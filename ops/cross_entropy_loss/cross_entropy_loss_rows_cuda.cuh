@@ -150,11 +150,11 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
 
 // Most sums of parts have left the L2 cache when the last block comes.  Each block asks for some before it ends.
 template <class Element> __device__ __forceinline__ void Loss<Element>::ask_early_for_parts() const {
-  constexpr int kLine = 128 / sizeof(double);
-  const int lists = a.shows_lse() ? kLists : 1, lines = static_cast<int>(cut.part_of(a.labels.rows - 1)) / kLine + 1;
-  for (int line = static_cast<int>(blockIdx.x + threadIdx.x * gridDim.x); line < lines;
-       line += static_cast<int>(gridDim.x * blockDim.x))
-    for (int list = 0; list < lists; ++list) ask_early(scratch->numbers + kSumsOfParts + list * kParts + line * kLine);
+  constexpr int kSector = 32 / sizeof(double);  // what is fetched at once
+  const int lists = a.shows_lse() ? kLists : 1, last = static_cast<int>(cut.part_of(a.labels.rows - 1));
+  for (int part = static_cast<int>(blockIdx.x + threadIdx.x * gridDim.x) * kSector; part <= last;
+       part += static_cast<int>(gridDim.x * blockDim.x) * kSector)
+    for (int list = 0; list < lists; ++list) ask_early(scratch->numbers + kSumsOfParts + list * kParts + part);
 }
 
 // By the last block of threads that comes here: the parts of each block of rows as a tree, then the blocks, in tiles as

@@ -15,7 +15,7 @@ namespace descend::cuda {
 
 inline constexpr int kLargestTeam = 8;  // of those that cards can form
 
-// For one kind of numbers: their bytes are counted here.
+// For what is waited for together: its bytes are counted here.
 struct Box {
   uint64_t barrier;
 };
