@@ -54,6 +54,7 @@ template <class Element> class CrossEntropy {
     const CrossEntropyRowCut cut(rows);
     const int64_t per_block = cut.per_block, blocks = (rows - 1) / per_block + 1;
     double loss_of[kBlocks], zloss_of[kBlocks];
+    const bool has_zloss = a_.zloss_scale != 0;
     const auto run_blocks = [&](int64_t begin, int64_t end) {
       std::optional<SumOfSums<>> loss, zloss;  // a row that is a block needs none
       if (per_block > 1) loss.emplace(cut.per_part), zloss.emplace(cut.per_part);
@@ -64,10 +65,10 @@ template <class Element> class CrossEntropy {
           return;
         }
         loss->add(of_row.loss);
-        zloss->add(of_row.zloss);
+        if (has_zloss) zloss->add(of_row.zloss);
         if (row + 1 != rows && ((row + 1) & (per_block - 1)) != 0) return;
         loss_of[row / per_block] = loss->take();
-        zloss_of[row / per_block] = zloss->take();
+        if (has_zloss) zloss_of[row / per_block] = zloss->take();
       };
       const int64_t last = std::min(end * per_block, rows);
       for (int64_t row = begin * per_block; row < last; row += group_) {
@@ -89,7 +90,7 @@ template <class Element> class CrossEntropy {
     const auto total = [&](const double* of) {
       return sum_terms(blocks, [&](int64_t begin, int64_t n, double* terms) { std::copy_n(of + begin, n, terms); });
     };
-    store_total({total(loss_of), a_.zloss_scale != 0 ? total(zloss_of) : 0});
+    store_total({total(loss_of), has_zloss ? total(zloss_of) : 0});
   }
 
  private:

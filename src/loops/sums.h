@@ -22,23 +22,24 @@ DESCEND_HOST_DEVICE inline int64_t chunks_per_group(int64_t count) { return (cou
 // A running sum in columns of double.  Of one term it is that term, but 0 for -0.
 class ColumnedSum {
  public:
-  DESCEND_HOST_DEVICE void add(double x) {
-    column_[next_] += x;
-    next_ = (next_ + 1) % kColumns;
-  }
-  // The sum, which then begins again.
+  DESCEND_HOST_DEVICE void add(double x) { column_[terms_++ % kColumns] += x; }
+  // The sum, which then begins again.  Columns that have no term are 0, which changes nothing, and stay out.
   DESCEND_HOST_DEVICE double take() {
-    for (int64_t width = kColumns / 2; width > 0; width /= 2)
+    int64_t width = kColumns / 2;
+    while (width >= terms_ && width > 0) width /= 2;
+    const int64_t used = terms_ < kColumns ? terms_ : kColumns;
+    for (; width > 0; width /= 2)
       for (int64_t i = 0; i < width; ++i) column_[i] += column_[i + width];
     const double sum = column_[0];
-    *this = {};
+    for (int64_t i = 0; i < used; ++i) column_[i] = 0;
+    terms_ = 0;
     return sum;
   }
 
  private:
   static constexpr int64_t kColumns = kSumColumns<double>;
   double column_[kColumns] = {};
-  int64_t next_ = 0;
+  int64_t terms_ = 0;
 };
 
 // A running sum in columns of sums, of `length` terms each, which Inner adds: of a group's tiles, if nothing else is
