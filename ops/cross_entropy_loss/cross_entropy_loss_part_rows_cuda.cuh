@@ -26,9 +26,9 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const auto there_of = [&](int rows) { return min(max(rows - mine.first_row, 0), cut.at_once); };
 
   // A team begins with the unit of its own number, and asks for another number in its first round, when exponentials
-  // are added up: what is taken earlier nobody else can have, also where others are at the end.  But rows that are no
-  // whole pieces have no registers for a number that comes in the midst of a round (4 to 10 % slower), and asking in
-  // the last round made others slower, too, by the registers it takes (2 to 5 %).
+  // are added up: what is taken earlier nobody else can have, also where others are at the end.  Rows that are no whole
+  // pieces ask as they begin: the two forms in which they asked late, of which each had something else that was new,
+  // kept more registers in memory and were up to 5 and 10 % slower.
   constexpr bool kAsksLate = rows_are == RowsAre::kInPieces;
   const unsigned teams = blockDim.x / 32 / static_cast<unsigned>(cut.warps);
   const auto rows_from = [&](int64_t first) {

@@ -148,7 +148,8 @@ __device__ void Loss<Element>::store_total(double loss_total, double zloss_total
   if (a.write_zloss) *zloss = narrow<Element>(zloss_total);
 }
 
-// Most sums of parts have left the L2 cache when the last block comes.  Each block asks for some before it ends.
+// The last block waits for sums of parts that were written long before, as if they had left the L2 cache.  Each block
+// asks for some before it ends.
 template <class Element> __device__ __forceinline__ void Loss<Element>::ask_early_for_parts() const {
   constexpr int kSector = 32 / sizeof(double);  // what is fetched at once
   const int lists = a.shows_lse() ? kLists : 1, last = static_cast<int>(cut.part_of(a.labels.rows - 1));
