@@ -192,7 +192,9 @@ template <class Element> class CrossEntropy {
                         Input<float>{of_row, -1});
     for (int64_t i = 0; i < height; ++i) {
       Scores scores{.most = most[i]};
-      scores.below = sum_few(terms + i * classes, classes, scores.times);
+      const float* const mine = terms + i * classes;
+      scores.below = shows_lse_ ? sum_few<CrossEntropyTileSum<Element, kHalf>>(mine, classes, scores.times)
+                                : sum_few<CrossEntropyTileSum<Element, false>>(mine, classes, scores.times);
       others[i] = scores.others();
     }
     run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});

@@ -72,7 +72,8 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
         scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, step));
       scores.most += 0.0f;
       int times = 0;
-      double column[V] = {};
+      using Sum = CrossEntropyTileSum<Element, shows_lse>;
+      Sum column[V] = {};
 #pragma unroll
       for (int i = 0; i < kPer; i += 2) {
         if (!is_there(i)) continue;
@@ -80,10 +81,10 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
         for (int j = 0; j < V; ++j) {
           float two = exp_below<Element, shows_lse>(widen<float>(x[i].at[j]), scores.most, times);
           if (is_there(i + 1)) two += exp_below<Element, shows_lse>(widen<float>(x[i + 1].at[j]), scores.most, times);
-          column[j] += static_cast<double>(two);
+          column[j] += Sum{two};
         }
       }
-      scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
+      scores.below = double{add_columns<V>(column, group.mask)} * 0x1p-100;
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) times += __shfl_xor_sync(~0u, times, step);
       scores.times = times;

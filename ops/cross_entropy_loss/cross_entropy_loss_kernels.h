@@ -2,6 +2,7 @@
 // What the kernels of the cross entropy take.  Seen by phase one and by every backend.
 #pragma once
 #include <cmath>
+#include <type_traits>
 
 #include "src/base/host_device.h"
 #include "src/device/kernel.h"
@@ -53,6 +54,12 @@ struct CrossEntropyParts {
     count = (classes - 1) / columns + 1;
   }
 };
+
+// What a tile's exponentials are added as, in columns, of which two neighbours are added as float in any case.  Halves
+// show no more than float has, but where a result shows the sum by itself: its 20 roundings at most lose 2^-19, and
+// their exponential 2^-17.
+template <class Element, bool shows_lse>
+using CrossEntropyTileSum = std::conditional_t<sizeof(Element) == 2 && !shows_lse, float, double>;
 
 // An element of logProb is x - (high + low), `high` the row's lse as float and `low` what that has lost, 2^-24 of it at
 // most.  Whether elements show more of it than a 32nd of an ulp: none is nearer to 0 than the logarithm of the sum, and

@@ -106,7 +106,7 @@ template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n,
 }
 
 // A tile's exponentials are added in kColumns columns: two neighbours of a column as float, so that they lose no more
-// than one of them has lost already, and these sums as double.
+// than one of them has lost already, and these sums as CrossEntropyTileSum says.
 inline constexpr int64_t kColumns = 16;  // what a vector of any target holds, or a multiple
 inline constexpr int64_t kPair = 2 * kColumns;
 
@@ -128,8 +128,21 @@ template <class D, class Wide> HWY_INLINE void store_lanes(D, Wide low, Wide hig
   if constexpr (HWY_TARGET != HWY_SCALAR) hn::StoreU(high, wide, to + hn::Lanes(wide));
 }
 
+// The sums of float lanes that add(f) gives to f, as they are stored.
+template <class D, class Add> HWY_INLINE void sum_lanes(D d, const Add& add, double* to) {
+  const hn::Repartition<double, D> wide;
+  auto low = hn::Zero(wide), high = low;
+  add([&](auto v) HWY_ATTR { add_lanes(d, v, low, high); });
+  store_lanes(d, low, high, to);
+}
+template <class D, class Add> HWY_INLINE void sum_lanes(D d, const Add& add, float* to) {
+  auto sum = hn::Zero(d);
+  add([&](auto v) HWY_ATTR { sum = hn::Add(sum, v); });
+  hn::StoreU(sum, d, to);
+}
+
 // The sum of 2 * width columns; loops whose length is known are none in the end.
-template <int64_t width> HWY_INLINE double sum_columns(double* column) {
+template <int64_t width, class Sum> HWY_INLINE Sum sum_columns(Sum* column) {
   for (int64_t j = 0; j < width; ++j) column[j] += column[j + width];
   if constexpr (width > 1) return sum_columns<width / 2>(column);
   return column[0];
@@ -144,7 +157,6 @@ template <class D, class Count> HWY_INLINE void count_lanes(D d, hn::Mask<D> mas
 template <bool shows_lse, class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float most, int64_t& times) {
   const hn::CappedTag<float, kColumns> d;
-  const hn::Repartition<double, decltype(d)> wide;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t rest = n % kPair, full = n - rest;
   HWY_ALIGN Element last[kPair];
@@ -152,7 +164,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     std::fill_n(std::copy_n(x + full, rest, last), kPair - rest,
                 narrow<Element>(-std::numeric_limits<float>::infinity()));
   }
-  HWY_ALIGN double column[kColumns];
+  HWY_ALIGN CrossEntropyTileSum<Element, shows_lse> column[kColumns];
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
   const auto term = [&](const Element* at) HWY_ATTR {
     hn::Mask<decltype(d)> is_most;
@@ -161,28 +173,28 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     return below;
   };
   for (int64_t j = 0; j < kColumns; j += lanes) {  // two terms at a time leave their constants in registers
-    auto low = hn::Zero(wide), high = low;
-    for (int64_t i = j; i < full; i += kPair) {
-      const auto first = term(x + i), second = term(x + i + kColumns);
-      add_lanes(d, hn::Add(first, second), low, high);
-    }
-    if (j < rest) {
-      auto sum = term(last + j);
-      if (j + kColumns < rest) sum = hn::Add(sum, term(last + j + kColumns));
-      add_lanes(d, sum, low, high);
-    }
-    store_lanes(d, low, high, column + j);
+    const auto add = [&](const auto& give) HWY_ATTR {
+      for (int64_t i = j; i < full; i += kPair) {
+        const auto first = term(x + i), second = term(x + i + kColumns);
+        give(hn::Add(first, second));
+      }
+      if (j < rest) {
+        auto sum = term(last + j);
+        if (j + kColumns < rest) sum = hn::Add(sum, term(last + j + kColumns));
+        give(sum);
+      }
+    };
+    sum_lanes(d, add, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
   return sum_columns<kColumns / 2>(column) * ExpBelow<Element, shows_lse>::kDrop;
 }
 
 // The same of a row of n <= kPair, of terms that ExpBelow's operator() made.  Reads kPair of them.
-HWY_INLINE double sum_few(const float* terms, int64_t n, int64_t& times) {
+template <class Sum> HWY_INLINE double sum_few(const float* terms, int64_t n, int64_t& times) {
   const hn::CappedTag<float, kColumns> d;
-  const hn::Repartition<double, decltype(d)> wide;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN double column[kColumns];
+  HWY_ALIGN Sum column[kColumns];
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
   const auto term = [&](int64_t i) HWY_ATTR {
     const auto v = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), hn::LoadU(d, terms + i));
@@ -191,13 +203,13 @@ HWY_INLINE double sum_few(const float* terms, int64_t n, int64_t& times) {
     return hn::IfThenZeroElse(is_most, v);
   };
   for (int64_t j = 0; j < kColumns; j += lanes) {
-    auto low = hn::Zero(wide), high = low;
-    if (j < n) {
+    const auto add = [&](const auto& give) HWY_ATTR {
+      if (j >= n) return;
       auto sum = term(j);
       if (j + kColumns < n) sum = hn::Add(sum, term(j + kColumns));
-      add_lanes(d, sum, low, high);
-    }
-    store_lanes(d, low, high, column + j);
+      give(sum);
+    };
+    sum_lanes(d, add, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
   return sum_columns<kColumns / 2>(column) * ExpBelow<float>::kDrop;

@@ -108,9 +108,9 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
   for (int r = 0; r < rows; ++r)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float difference = widen<float>(x[r].at[j]) - most;
+      const float difference = widen<float>(x[r].at[j]) + (0 - most);  // as above, not -0
       equal += difference == 0;
-      if (!(difference < 0 && difference >= kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
+      if (__float_as_int(difference) > __float_as_int(kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
     }
 }
 
@@ -153,15 +153,16 @@ template <class Element, RowsAre rows_are> struct TileScores {
 };
 
 // The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
-// first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n is a multiple of
-// kExpColumns.
+// first thread.  Two neighbours of a column are added as float, these sums as CrossEntropyTileSum says.  `whole`: n is
+// a multiple of kExpColumns.
 inline constexpr int kExpLines = 8, kExpColumns = kExpLines * static_cast<int>(kSumColumns<double>);
 template <bool shows_lse, bool whole = false, int V, class Element, RowsAre rows_are>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
                                                    const TileScores<Element, rows_are>& scores, float most,
                                                    int& equal) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = kExpLines / V;  // looked at together
-  double column[V] = {};
+  using Sum = CrossEntropyTileSum<Element, shows_lse>;
+  Sum column[V] = {};
   int i = group.rank * V;
 #pragma unroll 1
   for (; i + (kRows - 1) * kColumns + V <= n; i += kRows * kColumns) {
@@ -173,7 +174,7 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int r = 0; r < kRows; r += 2)
 #pragma unroll
-      for (int j = 0; j < V; ++j) column[j] += static_cast<double>(term[r][j] + term[r + 1][j]);
+      for (int j = 0; j < V; ++j) column[j] += Sum{term[r][j] + term[r + 1][j]};
   }
 #pragma unroll 1
   for (; !whole && i < n; i += 2 * kColumns)
@@ -183,9 +184,9 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
       float sum = exp_below<Element, shows_lse>(widen<float>(scores(i + j)), most, equal);
       if (i + j + kColumns < n)
         sum += exp_below<Element, shows_lse>(widen<float>(scores(i + j + kColumns)), most, equal);
-      column[j] += static_cast<double>(sum);
+      column[j] += Sum{sum};
     }
-  return add_columns<V>(column, group.mask) * 0x1p-100;
+  return double{add_columns<V>(column, group.mask)} * 0x1p-100;
 }
 
 // The sum of weight * (score - most) over the n <= kTile classes from number `first` on, in the group's first thread.

@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     for (const Element each : most.at) scores.most = std::fmax(scores.most, widen<float>(each));
     if constexpr (S::kShare == 2) scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, S::kRows));
     scores.most += 0.0f;
-    double column[S::V] = {};
+    using Sum = CrossEntropyTileSum<Element, false>;
+    Sum column[S::V] = {};
     int times = 0;
     const auto exp_of = [&](Element x) { return exp_below<Element>(widen<float>(x), scores.most, times); };
 #pragma unroll 1
@@ -96,21 +97,19 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
         const Piece one = my_line(line)[p], other = my_line(line + 1)[p];
 #pragma unroll
         for (int j = 0; j < S::kInPiece; ++j)
-          column[p * S::kInPiece + j] += static_cast<double>(exp_of(one.at[j]) + exp_of(other.at[j]));
+          column[p * S::kInPiece + j] += Sum{exp_of(one.at[j]) + exp_of(other.at[j])};
       }
     if (lines % 2 != 0) {
 #pragma unroll
       for (int p = 0; p < S::kPieces; ++p)
 #pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j)
-          column[p * S::kInPiece + j] += static_cast<double>(exp_of(my_line(lines - 1)[p].at[j]));
+        for (int j = 0; j < S::kInPiece; ++j) column[p * S::kInPiece + j] += Sum{exp_of(my_line(lines - 1)[p].at[j])};
     }
-    scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
+    scores.below = double{add_columns<S::V, S::kColumns, S::kRows>(column, ~0u)} * 0x1p-100;
     if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
     scores.times = times;
     if constexpr (smooth) {
-#pragma unroll
-      for (double& each : column) each = 0;
+      double distance[S::V] = {};
 #pragma unroll 1
       for (int line = 0; line < lines; ++line)
 #pragma unroll
@@ -119,10 +118,10 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
           const int number = line * S::kColumns + rank * S::V + p * S::kInPiece;
 #pragma unroll
           for (int j = 0; j < S::kInPiece; ++j)
-            column[p * S::kInPiece + j] +=
+            distance[p * S::kInPiece + j] +=
                 (widen<double>(piece.at[j]) - double{scores.most}) * double{l.labels.weight_of(number + j)};
         }
-      scores.distance = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u);
+      scores.distance = add_columns<S::V, S::kColumns, S::kRows>(distance, ~0u);
     }
     LogProb f{};
     RowLoss done;

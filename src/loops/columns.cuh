@@ -7,8 +7,8 @@
 namespace descend::cuda {
 
 // The sum of all columns, of which each of `columns` / V threads, `apart` in the warp, has V; in the first of them.
-template <int V, int columns = static_cast<int>(kSumColumns<double>), int apart = 1>
-__device__ __forceinline__ double add_columns(double (&column)[V], unsigned group) {
+template <int V, int columns = static_cast<int>(kSumColumns<double>), int apart = 1, class Sum>
+__device__ __forceinline__ Sum add_columns(Sum (&column)[V], unsigned group) {
 #pragma unroll
   for (int width = columns / 2; width > 0; width /= 2) {
     if (width >= V) {
