@@ -6,8 +6,9 @@
 
 namespace descend::cuda {
 
+inline constexpr int kPartBlocks = 3;  // of a multiprocessor
 template <class Element, bool shows_lse, RowsAre rows_are, bool may_smooth>
-__global__ void __launch_bounds__(kLongThreads, 3)
+__global__ void __launch_bounds__(kLongThreads, kPartBlocks)
     part_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ PartRows<Element> cut) {
   using P = PartRows<Element>;
   constexpr int kTeams = kLongWarps / 2;  // of more than one warp
@@ -26,10 +27,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const auto there_of = [&](int rows) { return min(max(rows - mine.first_row, 0), cut.at_once); };
 
   // A team begins with the unit of its own number, and asks for another number in its first round, when exponentials
-  // are added up: what is taken earlier nobody else can have, also where others are at the end.  Rows that are no whole
-  // pieces ask as they begin: the two forms in which they asked late, of which each had something else that was new,
-  // kept more registers in memory and were up to 5 and 10 % slower.
-  constexpr bool kAsksLate = rows_are == RowsAre::kInPieces;
+  // are added up: what is taken earlier nobody else can have, also where others are at the end.
   const unsigned teams = blockDim.x / 32 / static_cast<unsigned>(cut.warps);
   const auto rows_from = [&](int64_t first) {
     const int64_t left = l.a.labels.rows - first;
@@ -41,22 +39,17 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   float weight = 1;
   int64_t unit = (int64_t{blockIdx.x} * teams + team) * cut.unit;  // its first row
   int rows = rows_from(unit), done = 0;                            // of the unit
+  wait_for_cycles((static_cast<int>(blockIdx.x * kPartBlocks / gridDim.x) * kLongWarps + warp) * cut.cycles_apart);
   mine.begin(unit + mine.first_row, there_of(rows));
   while (rows > 0) {
     const int there = there_of(rows - done), of_batch = done % P::kBatch;
     const int64_t row = unit + done, first_of_batch = row - of_batch;
     const int rows_of_batch = min(rows - done + of_batch, P::kBatch);
-    const auto ask = [&] {
-      if (done == 0 && lane == 0 && leads) ticket = take_unit(l.scratch);
-    };
     int64_t target = 0;  // asked for long before it is needed
-    if (of_batch == 0) {
-      if (!kAsksLate) ask();
-      if (lane < rows_of_batch) target = l.labels.target_of(row + lane);
-    }
+    if (of_batch == 0 && lane < rows_of_batch) target = l.labels.target_of(row + lane);
     mine.end(row + mine.first_row, there);
     Scores scores = mine.template scores<shows_lse>(row + mine.first_row);
-    if (kAsksLate) ask();
+    if (done == 0 && lane == 0 && leads) ticket = take_unit(l.scratch);
 
     // The label's score before it is written over, in the first lane of its row.
     if (of_batch == 0) {
@@ -119,13 +112,16 @@ __global__ void __launch_bounds__(kLongThreads, 3)
 }
 
 template <class Element, bool shows_lse>
-Status run_part_rows(const Loss<Element>& l, const PartRows<Element>& cut, const CudaLaunch& on) {
+Status run_part_rows(const Loss<Element>& l, PartRows<Element> cut, const CudaLaunch& on) {
   const int warps = cut.warps_of_block();
   const auto kernel =
       for_rows_of(l, [&]<RowsAre are, bool may_smooth> { return part_rows<Element, shows_lse, are, may_smooth>; });
-  const int64_t units = ceil_divide(l.a.labels.rows, cut.unit);
-  return start(on, kernel, blocks_for(on, units, warps / cut.warps, 3 * kLongWarps / warps), warps * 32,
-               static_cast<size_t>(cut.bytes()), l, cut);
+  const int64_t units = ceil_divide(l.a.labels.rows, cut.unit), teams = warps / cut.warps;
+  const int64_t blocks = blocks_for(on, units, teams, kPartBlocks * kLongWarps / warps);
+  // Warps that begin all at once compute all at once, while nothing is moved, and go on so.
+  constexpr int kEnoughUnits = 8;  // of a team, so that what they wait for at first is less than what it saves
+  if (units >= kEnoughUnits * blocks * teams) cut.cycles_apart = 450;
+  return start(on, kernel, blocks, warps * 32, static_cast<size_t>(cut.bytes()), l, cut);
 }
 
 }  // namespace descend::cuda

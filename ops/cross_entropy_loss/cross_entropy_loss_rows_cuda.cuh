@@ -182,17 +182,18 @@ template <class Element> __device__ __forceinline__ void Loss<Element>::add_part
 #pragma unroll 1
     for (int column = thread / kLanes; column < kColumns; column += static_cast<int>(blockDim.x) / kLanes) {
       const int first = column / kOfTile * static_cast<int>(kTile) + column % kOfTile;
+      int number = first * of_block + rank;  // of a block's parts this thread has two, if there are as many
+      const int end = rank < of_block ? parts : 0, end_of_other = rank + kLanes < of_block ? parts - kLanes : 0;
+      const double* at = numbers + number;
       double sum = 0;
 #pragma unroll 1
       for (int line = 0; line < kLines; line += kAtOnce) {
         double part[kAtOnce][2];
 #pragma unroll
-        for (int i = 0; i < kAtOnce; ++i)
-#pragma unroll
-          for (int j = 0; j < 2; ++j) {
-            const int k = rank + j * kLanes, number = (first + (line + i) * kOfTile) * of_block + k;
-            part[i][j] = k < of_block && number < parts ? __ldcg(numbers + number) : 0;
-          }
+        for (int i = 0; i < kAtOnce; ++i, number += kOfTile * of_block, at += kOfTile * of_block) {
+          part[i][0] = number < end ? __ldcg(at) : 0;
+          part[i][1] = number < end_of_other ? __ldcg(at + kLanes) : 0;
+        }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           double of_block_of_rows[1] = {part[i][0] + part[i][1]};

@@ -86,6 +86,12 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
+// Does nothing for so many cycles, or a few more.
+__device__ __forceinline__ void wait_for_cycles(int cycles) {
+  for (const long long begin = clock64(); clock64() - begin < cycles;) {
+  }
+}
+
 // A block's dynamic shared memory, which begins at a line: where it lay 16 bytes off a sector of 32, copies to it of 16
 // bytes a thread took 25 % longer.
 template <class T> __device__ __forceinline__ T* shared_memory() {
