@@ -29,6 +29,7 @@ import aclnn
 
 FLUSH = 256 << 20
 COPIED = 1 << 30  # floats
+WARM_MS, TIMED_MS = 20, 100
 CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 27, torch.float64: 11, torch.int64: 9}
 ND, NDHWC = 2, 27
 aten = torch.ops.aten
@@ -73,22 +74,34 @@ class Ours(aclnn.Library):
             self.must(two(None, ctypes.c_uint64(0), executor, self.stream))
         return run
 
+    def flush(self):
+        size = ctypes.c_size_t(FLUSH)
+        self.must(self.runtime.aclrtMemsetAsync(self.flushed, size, 0, size, self.stream))
+
+    def wait(self):
+        self.must(self.runtime.aclrtSynchronizeStream(self.stream))
+
     def microseconds(self, run):
+        """As theirs(): a few calls to see how long they take, some to get warm, and those that are timed."""
+        few = 5
         run()
-        self.must(self.runtime.aclrtSynchronizeStream(self.stream))
+        self.wait()
         began = time.perf_counter()
-        run()
-        self.must(self.runtime.aclrtSynchronizeStream(self.stream))
-        repeats = max(10, min(100, int(0.15 / (time.perf_counter() - began + 1e-4))))
+        for _ in range(few):
+            self.flush()
+            run()
+        self.wait()
+        each = (time.perf_counter() - began) / few * 1e3
+        for _ in range(max(1, int(WARM_MS / each))):
+            run()
         pairs = []
-        for _ in range(repeats):
-            size = ctypes.c_size_t(FLUSH)
-            self.must(self.runtime.aclrtMemsetAsync(self.flushed, size, 0, size, self.stream))
+        for _ in range(max(1, int(TIMED_MS / each))):
+            self.flush()
             pairs.append([self.made(self.runtime.aclrtCreateEvent) for _ in range(2)])
             self.must(self.runtime.aclrtRecordEvent(pairs[-1][0], self.stream))
             run()
             self.must(self.runtime.aclrtRecordEvent(pairs[-1][1], self.stream))
-        self.must(self.runtime.aclrtSynchronizeStream(self.stream))
+        self.wait()
         times = []
         for first, last in pairs:
             elapsed = ctypes.c_float()
@@ -104,7 +117,7 @@ def size(*tensors):
 
 
 def theirs(run):
-    return triton.testing.do_bench(run, warmup=20, rep=100, return_mode="median") * 1e3
+    return triton.testing.do_bench(run, warmup=WARM_MS, rep=TIMED_MS, return_mode="median") * 1e3
 
 
 @functools.cache
