@@ -63,6 +63,19 @@ void forward(BitCall& call, const Case& c, Way way) {
            call.out(c.dtype, c.matrix(), way.out), call.out(c.dtype, c.loss(), way.out),
            call.out(c.dtype, {c.rows}, way.out));
 }
+// Two rows have the same scores, the second one's are a column further, and the labels' are the largest.  Their weights
+// leave nothing of the loss but what additions have lost, and 2^20 times that: results show how they were made.
+void forward_of_orders(BitCall& call, DataType dtype, int64_t classes) {
+  const auto n = static_cast<size_t>(classes);
+  std::vector<double> scores(2 * n), weights(n, 1);
+  for (size_t i = 0; i < n; ++i)
+    scores[i] = scores[n + (i + 1) % n] = i == 0 ? 1 : static_cast<double>(i * i % 997) * 1e-3;
+  weights[0] = 0x1p20, weights[1] = -0x1p20;
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(dtype, {2, classes}, scores),
+           call.in(DataType::kInt64, {2}, {0, 1}), call.in(DataType::kFloat, {classes}, weights),
+           Case{.rows = 2, .classes = classes, .reduction = "sum"}.reduction_text(), -100, 0, 0, false,
+           call.out(dtype, {}), call.out(dtype, {2, classes}), call.out(dtype, {}), call.out(dtype, {2}));
+}
 void backward(BitCall& call, const Case& c, Way way) {
   const aclTensor* weight = weight_of(call, c, way.in);
   const aclTensor *gradZloss = nullptr, *lse = nullptr;
@@ -210,6 +223,11 @@ void add(Bits& bits, const Case& c, Way way = {}) {
     c.finite = false;
     add(bits, "aclnnCrossEntropyLoss", forward, c, {});
   }
+  // By every way that a row is added up.
+  for (DataType t : kFloats)
+    for (int64_t classes : {31, 100, 128, 600, 1001, 9001, 40000, 270001})
+      bits.add(cat("aclnnCrossEntropyLoss ", label(t, {2, classes}), " sum of a row and another order of it"),
+               "contiguous", [=](BitCall& call) { forward_of_orders(call, t, classes); });
   // Of three parts, and so many that a GPU's block of fewer threads than others adds all columns of their losses.
   add(bits, "aclnnCrossEntropyLoss", forward, {1600, 4101, DataType::kFloat, "mean"}, {});
   // So many that its warps share them, and take others again.

@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kLongThreads, kPartBlocks)
   float weight = 1;
   int64_t unit = (int64_t{blockIdx.x} * teams + team) * cut.unit;  // its first row
   int rows = rows_from(unit), done = 0;                            // of the unit
-  wait_for_cycles((static_cast<int>(blockIdx.x * kPartBlocks / gridDim.x) * kLongWarps + warp) * cut.cycles_apart);
+  wait_for_cycles((blockIdx.x * kPartBlocks / gridDim.x * kLongWarps + threadIdx.x / 32) * cut.cycles_apart);
   mine.begin(unit + mine.first_row, there_of(rows));
   while (rows > 0) {
     const int there = there_of(rows - done), of_batch = done % P::kBatch;
@@ -119,8 +119,9 @@ Status run_part_rows(const Loss<Element>& l, PartRows<Element> cut, const CudaLa
   const int64_t units = ceil_divide(l.a.labels.rows, cut.unit), teams = warps / cut.warps;
   const int64_t blocks = blocks_for(on, units, teams, kPartBlocks * kLongWarps / warps);
   // Warps that begin all at once compute all at once, while nothing is moved, and go on so.
-  constexpr int kEnoughUnits = 8;  // of a team, so that what they wait for at first is less than what it saves
-  if (units >= kEnoughUnits * blocks * teams) cut.cycles_apart = 450;
+  constexpr int kEnoughUnits = 8;         // of a team, so that what they wait for at first is less than what it saves
+  constexpr unsigned kCyclesApart = 450;  // 150 and 900: up to 2 % slower
+  if (warps == kLongWarps && units >= kEnoughUnits * blocks * teams) cut.cycles_apart = kCyclesApart;
   return start(on, kernel, blocks, warps * 32, static_cast<size_t>(cut.bytes()), l, cut);
 }
 

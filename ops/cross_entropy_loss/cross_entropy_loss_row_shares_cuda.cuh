@@ -15,12 +15,12 @@ template <class Element> struct PartRows {
   static constexpr int64_t kBytesOfWarp = kTiles * kWideTile * sizeof(Element);
   static constexpr int64_t kOther = 6 << 10;  // bytes of shared memory that have names, and what CUDA keeps
 
-  int parts;             // of a row, up to kLongWarps
-  int tiles;             // that a row, or a part of one, has room for: a power of two, 2 at least
-  int at_once;           // rows of a warp
-  int64_t unit;          // rows that a team takes at a time: a power of two
-  int warps;             // of a team
-  int cycles_apart = 0;  // warps begin
+  int parts;                  // of a row, up to kLongWarps
+  int tiles;                  // that a row, or a part of one, has room for: a power of two, 2 at least
+  int at_once;                // rows of a warp
+  int64_t unit;               // rows that a team takes at a time: a power of two
+  int warps;                  // of a team
+  unsigned cycles_apart = 0;  // between the beginnings of two warps
 
   PartRows(int64_t classes, const CrossEntropyRowCut& rows)
       : parts(static_cast<int>(std::min<int64_t>(ceil_divide(classes, kColumns), kLongWarps))) {

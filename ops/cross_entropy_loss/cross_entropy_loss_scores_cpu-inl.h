@@ -15,6 +15,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
 #include "src/loops/convert_cpu-inl.h"
 #include "src/loops/math-inl.h"
 #include "src/loops/math_scalar.h"

@@ -6,7 +6,8 @@
 
 namespace descend::cuda {
 
-// The sum of all columns, of which each of `columns` / V threads, `apart` in the warp, has V; in the first of them.
+// The sum of all columns, of which each of `columns` / V threads, `apart` in the warp, has V; in the first of them.  As
+// many as of double whatever they are.
 template <int V, int columns = static_cast<int>(kSumColumns<double>), int apart = 1, class Sum>
 __device__ __forceinline__ Sum add_columns(Sum (&column)[V], unsigned group) {
 #pragma unroll

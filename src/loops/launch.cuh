@@ -86,9 +86,11 @@ __device__ __forceinline__ void wait_for_kernel_before() {
 #endif
 }
 
-// Does nothing for so many cycles, or a few more.
-__device__ __forceinline__ void wait_for_cycles(int cycles) {
-  for (const long long begin = clock64(); clock64() - begin < cycles;) {
+// Does nothing for so many cycles, or a few more; not for long on a multiprocessor whose clock is behind that of one
+// where the block was before.
+__device__ __forceinline__ void wait_for_cycles(unsigned cycles) {
+  const auto now = [] { return static_cast<unsigned long long>(clock64()); };
+  for (const unsigned long long begin = now(); now() - begin < cycles;) {
   }
 }
 

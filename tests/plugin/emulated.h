@@ -120,7 +120,7 @@ Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t 
 }
 inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
-inline void wait_for_cycles(int) {}
+inline void wait_for_cycles(unsigned) {}
 class Meeting {
  public:
   void open(int warps) { threads_ = warps * 32, arrived_ = 0; }
