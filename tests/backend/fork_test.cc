@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -159,6 +161,31 @@ TEST(BackendExit, a_process_may_end_while_its_streams_work) {
   };
   for (const int milliseconds : {0, 1, 3, 10, 30})
     EXPECT_EXIT(work_and_exit(milliseconds), testing::ExitedWithCode(0), "");
+}
+
+// The C library writes files out after every destructor, oneTBB's too: where that is done by a function of ours, it can
+// see what a stream does then.
+TEST(BackendExit, a_stream_may_begin_to_work_when_all_else_has_ended) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  static std::unique_ptr<Stream>& stream = *new std::unique_ptr<Stream>;
+  static constexpr int kAllDone = 42;
+  const auto exit_and_work = [] {
+    in_child = true;
+    stream = cpu_device().make_stream();
+    cookie_io_functions_t file{};
+    file.write = [](void*, const char*, size_t) -> ssize_t {
+      static std::atomic<int64_t> done{0};
+      (void)stream->submit([] {
+        parallel_for(64, 1, [](int64_t begin, int64_t end) { done += end - begin; });
+        return Status{};
+      });
+      const bool ok = stream->synchronize(kForEver).ok();
+      _exit(ok && done == 64 ? kAllDone : 1);
+    };
+    std::fputs("written out at exit", fopencookie(nullptr, "w", file));
+    std::exit(0);
+  };
+  EXPECT_EXIT(exit_and_work(), testing::ExitedWithCode(kAllDone), "");
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <tbb/task_arena.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +22,26 @@ namespace {
 constexpr uint32_t kNever = UINT32_MAX;
 std::atomic<uint32_t> first_used_in{kNever};  // the fork generation that started oneTBB
 std::atomic<bool> ending{false};
+
+// Held by a thread on its way into oneTBB.  Constant from the start: the thread sanitizer, which sees who locks it,
+// does not see in this file who made it.
+constinit std::mutex entering;
+
+// A child cannot use the oneTBB that its parent started.
+bool started_by_parent() {
+  const uint32_t used_in = first_used_in.load(std::memory_order_relaxed);
+  return used_in != kNever && used_in != fork_generation();
+}
+
+// Destroyed when the process ends, before what oneTBB's library has, which was loaded earlier.  Threads on their way in
+// look at that, so they are waited for, and no more are let in; loops that are in already do not look.
+const struct EndOfProcess {
+  ~EndOfProcess() {
+    if (started_by_parent()) return;  // the lock may be held for ever by a thread that is not here
+    const std::lock_guard lock(entering);
+    ending.store(true, std::memory_order_relaxed);
+  }
+} end_of_process;
 
 struct Arena {
   explicit Arena(int width) : width(width), arena(width) {}
@@ -48,32 +67,32 @@ constexpr int64_t kFewParts = 32;
 
 std::atomic<Arena*> current{nullptr};
 
-// The arena of this width, made at its first use and kept: a loop may still be in it when the width changes.
-Arena& arena_of(int width) {
-  if (Arena* arena = current.load(std::memory_order_acquire); arena != nullptr && arena->width == width) return *arena;
-  static std::mutex& mutex = *new std::mutex;
-  static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
+// The arena of this width, made at its first use and kept: a loop may still be in it when the width changes.  None
+// where the process has begun to end and this would be the thread's first loop or the arena's.
+Arena* arena_of(int width) {
+  thread_local bool known_to_tbb = false;
+  if (Arena* arena = current.load(std::memory_order_acquire); known_to_tbb && arena != nullptr && arena->width == width)
+    return arena;
   uint32_t never = kNever;
-  if (first_used_in.compare_exchange_strong(never, fork_generation())) {
-    // Runs before oneTBB's own end, whose library was loaded earlier: from then on loops stay on their thread.
-    std::atexit([] { ending.store(true, std::memory_order_relaxed); });
-  }
-  const std::lock_guard lock(mutex);
+  first_used_in.compare_exchange_strong(never, fork_generation());
+  const std::lock_guard lock(entering);
+  if (ending.load(std::memory_order_relaxed)) return nullptr;
+  static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
   std::unique_ptr<Arena>& arena = arenas[width];
   if (arena == nullptr) {
     permit(width);
     arena = std::make_unique<Arena>(width);
+    arena->arena.initialize();
   }
+  tbb::this_task_arena::isolate([] {});  // nothing but making this thread known
+  known_to_tbb = true;
   current.store(arena.get(), std::memory_order_release);
-  return *arena;
+  return arena.get();
 }
 
 }  // namespace
 
-bool arena_usable() {
-  const uint32_t used_in = first_used_in.load(std::memory_order_relaxed);
-  return (used_in == kNever || used_in == fork_generation()) && !ending.load(std::memory_order_relaxed);
-}
+bool arena_usable() { return !started_by_parent() && !ending.load(std::memory_order_relaxed); }
 
 int arena_cores() {
   static const int cores = tbb::info::default_concurrency();
@@ -81,7 +100,9 @@ int arena_cores() {
 }
 
 void run_in_arena(int width, int64_t count, FunctionRef<void(int64_t first, int64_t last)> body) {
-  arena_of(width).arena.execute([&] {
+  Arena* const arena = arena_of(width);
+  if (arena == nullptr) return body(0, count);
+  arena->arena.execute([&] {
     // Isolated: while this thread waits for its chunks it must not start somebody else's, which could be long or use
     // the same thread-local buffers.
     tbb::this_task_arena::isolate([&] {
