@@ -11,7 +11,7 @@ import unittest
 from installed import CXX, SOURCE, clean_environment, prefix, run
 
 ON_A_CARD = os.environ.get("DESCEND_DEVICE", "cpu").startswith("cuda")  # ends with main, and is not inherited
-PATIENCE = 120  # seconds; a program that ends by itself takes far less than one
+PATIENCE = 10  # seconds; a program that ends by itself takes far less than one
 
 
 class Process(unittest.TestCase):
@@ -22,7 +22,8 @@ class Process(unittest.TestCase):
         cls.folder = pathlib.Path(folder.name)
         for name in ("exit", "fork"):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
-                f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-o", cls.folder / name)
+                f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-ldl",
+                "-o", cls.folder / name)
 
     def start(self, program, how, status=0, **variables):
         environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", **variables)
@@ -48,6 +49,10 @@ class Process(unittest.TestCase):
             self.assertIn("driver shutting down", self.start("exit", "late", status=1))
         else:
             self.assertIn("late user done", self.start("exit", "late"))
+
+    @unittest.skipIf(ON_A_CARD, "the first parallel loop is interrupted")
+    def test_a_signal_handler_may_end_the_process(self):
+        self.assertIn("ended by the handler", self.start("exit", "signal", DESCEND_THREADS="2"))
 
     def fork(self, how, **variables):
         if ON_A_CARD and how != "exit":

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Ends in the way its argument says, without aclFinalize: must neither hang nor crash.
 #include <acl/acl.h>
+#include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -52,7 +54,16 @@ struct ThreadLateUser {
 };
 thread_local ThreadLateUser thread_late_user;
 
+thread_local bool end_at_next_key = false;
+
 }  // namespace
+
+// oneTBB makes a key when it is used for the first time: that is when the signal comes.
+extern "C" int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept {
+  using Create = int(pthread_key_t*, void (*)(void*));
+  if (end_at_next_key) raise(SIGTERM);
+  return reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_key_create"))(key, destructor);
+}
 
 int main(int, char** arguments) {
   const char* how = arguments[1];
@@ -111,6 +122,19 @@ int main(int, char** arguments) {
     pthread_cancel(thread);
     pthread_join(thread, nullptr);
     check(aclrtSynchronizeStream(stream), "a stream goes on after its callback was cancelled");
+  } else if (is("signal")) {
+    // The handler interrupts the first parallel loop of the process.
+    signal(SIGTERM, [](int) {
+      std::puts("ended by the handler");
+      std::exit(0);
+    });
+    constexpr size_t kBytes = 16 << 20;
+    void *from = nullptr, *to = nullptr;
+    check(aclrtMalloc(&from, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+    check(aclrtMalloc(&to, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+    end_at_next_key = true;
+    check(aclrtMemcpy(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE), "copy");
+    end_at_next_key = false;
   } else {
     return 2;
   }

@@ -10,6 +10,7 @@
 #include <tbb/task_arena.h>
 
 #include <atomic>
+#include <csignal>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,22 @@ std::atomic<bool> ending{false};
 // Held by a thread on its way into oneTBB.  Constant from the start: the thread sanitizer, which sees who locks it,
 // does not see in this file who made it.
 constinit std::mutex entering;
+// Whether this thread may be the one that holds it.  A signal handler that ends the process looks at it.
+constinit thread_local volatile std::sig_atomic_t entering_here = 0;
+
+class Entering {
+ public:
+  Entering() {
+    entering_here = 1;
+    entering.lock();
+  }
+  ~Entering() {
+    entering.unlock();
+    entering_here = 0;
+  }
+  Entering(const Entering&) = delete;
+  Entering& operator=(const Entering&) = delete;
+};
 
 // A child cannot use the oneTBB that its parent started.
 bool started_by_parent() {
@@ -38,7 +55,9 @@ bool started_by_parent() {
 const struct EndOfProcess {
   ~EndOfProcess() {
     if (started_by_parent()) return;  // the lock may be held for ever by a thread that is not here
-    const std::lock_guard lock(entering);
+    // Where a signal handler ends the process, what it has interrupted does not go on and is not waited for.
+    std::unique_lock lock(entering, std::defer_lock);
+    if (entering_here == 0) lock.lock();
     ending.store(true, std::memory_order_relaxed);
   }
 } end_of_process;
@@ -75,7 +94,7 @@ Arena* arena_of(int width) {
     return arena;
   uint32_t never = kNever;
   first_used_in.compare_exchange_strong(never, fork_generation());
-  const std::lock_guard lock(entering);
+  const Entering on_the_way_in;
   if (ending.load(std::memory_order_relaxed)) return nullptr;
   static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
   std::unique_ptr<Arena>& arena = arenas[width];
