@@ -11,7 +11,7 @@ import unittest
 from installed import CXX, SOURCE, clean_environment, prefix, run
 
 ON_A_CARD = os.environ.get("DESCEND_DEVICE", "cpu").startswith("cuda")  # ends with main, and is not inherited
-PATIENCE = 10  # seconds; a program that ends by itself takes far less than one
+PATIENCE = 120  # seconds; a program that ends by itself takes far less than one
 
 
 class Process(unittest.TestCase):
@@ -66,6 +66,10 @@ class Process(unittest.TestCase):
         for how in ("exit", "inherited", "new", "busy", "callback", "threads"):
             with self.subTest(how=how):
                 self.fork(how)
+
+    @unittest.skipIf(ON_A_CARD, "the host's memory is asked for")
+    def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
+        self.fork("first_allocation")
 
     def test_a_forked_child_works_when_calls_are_synchronous(self):
         for how in ("inherited", "new"):

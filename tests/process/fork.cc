@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Forks after the runtime was used, in the way its argument says: the child must work, and end.
 #include <acl/acl.h>
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,7 +56,19 @@ void wait_for(pid_t child) {
   if (status != 0) std::printf("the child ended with %d\n", status), std::fflush(stdout), _Exit(1);
 }
 
+thread_local bool waits_in_sysconf = false;
+std::atomic<bool> is_in_sysconf{false}, may_leave_sysconf{false};
+
 }  // namespace
+
+// The first allocation of a process asks how much memory there is.
+extern "C" long sysconf(int name) noexcept {
+  if (waits_in_sysconf) {
+    is_in_sysconf = true;
+    while (!may_leave_sysconf) usleep(1000);
+  }
+  return reinterpret_cast<decltype(&sysconf)>(dlsym(RTLD_NEXT, "sysconf"))(name);
+}
 
 int main(int, char** arguments) {
   const char* how = arguments[1];
@@ -64,8 +77,25 @@ int main(int, char** arguments) {
   check(aclrtSetDevice(0), "set");
   aclrtStream stream = nullptr;
   check(aclrtCreateStream(&stream), "stream");
+  if (is("first_allocation")) {
+    std::thread first([] {
+      waits_in_sysconf = true;
+      use_new();
+    });
+    while (!is_in_sysconf) usleep(1000);
+    const pid_t child = fork();
+    if (child == 0) {
+      use(stream);
+      std::exit(0);  // `first` is not here to be joined
+    }
+    wait_for(child);
+    may_leave_sysconf = true;
+    first.join();
+  }
   use(stream);
-  if (is("exit")) {
+  if (is("first_allocation")) {
+    // Done before anything else was allocated.
+  } else if (is("exit")) {
     const pid_t child = fork();
     if (child == 0) return 0;
     wait_for(child);

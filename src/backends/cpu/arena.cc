@@ -16,6 +16,7 @@
 #include <mutex>
 
 #include "src/backends/cpu/fork.h"
+#include "src/base/leaf_mutex.h"
 
 namespace descend {
 namespace {
@@ -79,6 +80,9 @@ void permit(int width) {
   permitted = width;
 }
 
+// Held while oneTBB counts the cores, for which others wait in it: so a fork waits, too, and no child waits for ever.
+LeafMutex& counting = *new LeafMutex;
+
 // A loop of no more parts is dealt out once, half of it to each of two threads: parts that change hands one by one take
 // 0.7 to 1.2 us longer (two Neoverse N1 cores, 8 to 32 parts), of a call that may take 20.  In a longer one threads
 // take parts as they get on, since one that is held up would hold up the others.
@@ -114,7 +118,11 @@ Arena* arena_of(int width) {
 bool arena_usable() { return !started_by_parent() && !ending.load(std::memory_order_relaxed); }
 
 int arena_cores() {
-  static const int cores = tbb::info::default_concurrency();
+  static constinit std::atomic<int> known{0};
+  if (const int cores = known.load(std::memory_order_relaxed); cores != 0) return cores;
+  const std::lock_guard lock(counting);
+  const int cores = tbb::info::default_concurrency();
+  known.store(cores, std::memory_order_relaxed);
   return cores;
 }
 

@@ -71,8 +71,12 @@ std::string own_group() {
   return {};
 }
 
+// Asked for once; by two threads at once twice, with the same answer.  No static of the function: a child whose parent
+// forked while another thread asked would wait for that thread's answer.
 size_t total_memory() {
-  static const size_t total = machine_memory().total;
+  static constinit std::atomic<size_t> known{0};
+  size_t total = known.load(std::memory_order_relaxed);
+  if (total == 0) known.store(total = machine_memory().total, std::memory_order_relaxed);
   return total;
 }
 
