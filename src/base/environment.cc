@@ -102,14 +102,24 @@ Environment read(Reader& reader) {
 
 std::atomic<const Environment*> current{nullptr};
 
+// Every environment seen so far: references handed out stay good, and going back and forth between two of them does not
+// grow the list.
+struct Readings {
+  LeafMutex mutex;
+  std::deque<Environment> seen;
+};
+Readings& readings() {
+  static Readings& all = *new Readings;
+  return all;
+}
+// A child whose parent forked while another thread made them would wait for that thread.
+[[maybe_unused]] const Readings& made_at_load = readings();
+
 void read_and_publish(bool replace) {
-  static LeafMutex& mutex = *new LeafMutex;
-  // Every environment seen so far: references handed out stay good, and going back and forth between two of them does
-  // not grow the list.
-  static std::deque<Environment>& seen = *new std::deque<Environment>;
+  std::deque<Environment>& seen = readings().seen;
   Reader reader;
   {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(readings().mutex);
     if (!replace && current.load(std::memory_order_acquire) != nullptr) return;
     const Environment now = read(reader);
     const Environment* found = nullptr;

@@ -57,6 +57,8 @@ Shared& shared() {
   static Shared& shared = *new Shared;
   return shared;
 }
+// A child whose parent forked while another thread made it would wait for that thread.
+[[maybe_unused]] const Shared& made_at_load = shared();
 std::atomic<bool> process_wide{false};
 
 thread_local int32_t last_code = 0;
