@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """How a process that used the runtime ends, and what its forked children can do: nothing hangs, nothing crashes."""
+import json
 import os
 import pathlib
 import signal
@@ -70,6 +71,12 @@ class Process(unittest.TestCase):
     @unittest.skipIf(ON_A_CARD, "the host's memory is asked for")
     def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
         self.fork("first_allocation")
+
+    def test_the_trace_is_the_parents(self):
+        path = self.folder / "trace.json"
+        self.fork("exit", DESCEND_TRACE=str(path))
+        events = json.loads(path.read_text())["traceEvents"]
+        self.assertEqual(sum(event["name"] == "aclInit" for event in events), 1)
 
     def test_a_forked_child_works_when_calls_are_synchronous(self):
         for how in ("inherited", "new"):

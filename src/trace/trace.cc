@@ -2,6 +2,7 @@
 // Writing slices as the events around them are reached, and adding them up.
 #include "src/trace/trace.h"
 
+#include <stdio_ext.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -239,6 +240,8 @@ std::string Trace::table_as_json() const {
 
 void Trace::leave_to_parent() {
   new (&mutex_) std::mutex;
+  // What is not written out yet the parent writes: exit() must not do it a second time.
+  if (file_ != nullptr) __fpurge(file_);
   file_ = nullptr;
 }
 
