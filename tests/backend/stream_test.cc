@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams of the cpu device: order, concurrency, failures and what happens at their end.
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -319,6 +321,30 @@ TEST_F(BackendStream, threads_of_a_synchronous_process_take_turns) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(total, 2000);
+}
+
+TEST_F(BackendStream, a_host_function_of_a_synchronous_process_may_end_its_thread) {
+  const ChangedEnvironment synchronous{{"DESCEND_SYNC", "1"}};
+  for (const bool after_other_work : {false, true}) {
+    int ran = 0;
+    std::thread ending([&] {
+      const auto add_and_end = [&] {
+        EXPECT_TRUE(stream->submit([&] { return ++ran, Status{}; }).ok());
+        pthread_exit(nullptr);
+      };
+      if (after_other_work)
+        stream->try_run([&] { return stream->call_host(add_and_end); }, kSmall);
+      else
+        (void)stream->call_host(add_and_end);
+      ADD_FAILURE() << "the thread should have ended";
+    });
+    ending.join();
+    ASSERT_TRUE(stream->synchronize(milliseconds(60'000)).ok()) << "what was added is left to another thread";
+    EXPECT_EQ(ran, 1);
+    EXPECT_TRUE(stream->submit([&] { return ++ran, Status{}; }).ok());
+    EXPECT_EQ(ran, 2) << "and later work is done when the call returns";
+    stream = device.make_stream();  // one without a thread
+  }
 }
 
 }  // namespace

@@ -157,6 +157,27 @@ bool Queue::run_front(Lock& lock) {
   return end(lock, std::move(status));
 }
 
+bool Queue::run_tasks(Lock& lock) {
+  try {
+    while (!running_ && !tasks_.empty()) {
+      if (!run_front(lock)) return false;
+    }
+  } catch (...) {
+    // A function of the program ended this thread, and others may wait for tasks that it would have run.
+    if (lock.owns_lock() && !tasks_.empty()) leave_to_thread();
+    throw;
+  }
+  return true;
+}
+
+void Queue::leave_to_thread() {
+  if (has_thread_) {
+    work_.notify_one();
+  } else if (Status s = start_thread(); !s.ok()) {
+    log(LogLevel::kError, s.message());
+  }
+}
+
 bool Queue::try_run(FunctionRef<Status()> work) {
   const pthread_t here = pthread_self();
   pthread_t state = kIdle;
@@ -179,7 +200,7 @@ void Queue::end_in_order(Status status) {
   if (has_thread_) {
     work_.notify_one();
   } else {
-    while (!tasks_.empty() && run_front(lock)) continue;
+    run_tasks(lock);
   }
 }
 
@@ -203,9 +224,7 @@ Status Queue::push(Task task) {
   }
   // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
   if (runs_here()) return {};
-  while (!running_ && !tasks_.empty()) {
-    if (!run_front(lock)) return {};
-  }
+  if (!run_tasks(lock)) return {};
   await(lock, ticket, std::nullopt);
   return {};
 }
@@ -308,9 +327,7 @@ void Queue::run_thread() {
   } catch (...) {
     // A function of the program ended this thread.  Another goes on, now or with the next task.
     has_thread_ = false;
-    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) {
-      if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
-    }
+    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) leave_to_thread();
     throw;
   }
   lock.unlock();

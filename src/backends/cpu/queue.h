@@ -67,10 +67,12 @@ class Queue {
   void end_in_order(Status status);     // of try_run's work, when it failed or the lock has seen it
   bool end(Lock& lock, Status status);  // takes the lock again; false when this is another process by now
   bool run_front(Lock& lock);           // takes out the first task and runs it without the lock; as `end`
+  bool run_tasks(Lock& lock);           // runs all there are unless another thread does; as `end`
   void look_at_dropping();              // with the lock, after a change of what it depends on
   bool await(Lock& lock, uint64_t ticket, Timeout timeout);  // false when `timeout` passed first
   bool runs_here() const { return running_ && runner_ == pthread_self(); }
   Status start_thread();
+  void leave_to_thread();  // the tasks there are; with the lock
   void run_thread();
   void keep_until_done(const std::shared_ptr<void>& memory);
   void tell(const Status& status) const;  // without the lock
