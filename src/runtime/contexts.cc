@@ -10,8 +10,9 @@
 
 namespace descend {
 
-Status is_device(int32_t device_id, const char* parameter) {
-  const VisibleDevices& devices = visible_devices();
+namespace {
+
+Status is_one_of(const VisibleDevices& devices, int32_t device_id, const char* parameter) {
   if (!devices.status.ok()) return {Code::kNoDevice, devices.status.message(), devices.status.solution()};
   const auto count = static_cast<int64_t>(devices.entries.size());
   if (device_id >= 0 && device_id < count) return {};
@@ -21,11 +22,18 @@ Status is_device(int32_t device_id, const char* parameter) {
   return violation(Code::kInvalidDeviceId, parameter, cat("is 0 to ", count - 1), cat(device_id));
 }
 
+}  // namespace
+
+Status is_device(int32_t device_id, const char* parameter) {
+  return is_one_of(visible_devices(), device_id, parameter);
+}
+
 MadeContext make_context(int32_t device_id, bool is_default) {
-  if (Status s = is_device(device_id, "deviceId"); !s.ok()) return {nullptr, s};
+  const VisibleDevices& devices = visible_devices();  // one look: another thread's aclInit may choose others
+  if (Status s = is_one_of(devices, device_id, "deviceId"); !s.ok()) return {nullptr, s};
   auto context = std::make_shared<Context>();
   context->device_id = device_id;
-  context->device = visible_devices().entries[static_cast<size_t>(device_id)];
+  context->device = devices.entries[static_cast<size_t>(device_id)];
   context->is_default = is_default;
   context->default_stream = make_stream(context);
   if (context->default_stream == nullptr) return {nullptr, {Code::kNoStreamResource, "the device has no stream left"}};

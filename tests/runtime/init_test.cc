@@ -2,8 +2,10 @@
 // Starting and ending the runtime, its configuration file, versions.
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "tests/harness/variable.h"
 #include "tests/runtime/support.h"
@@ -197,6 +199,27 @@ TEST_F(RuntimeInit, hidden_devices_cannot_be_set) {
   EXPECT_EQ(aclrtGetDeviceCount(&count), ACL_SUCCESS);
   EXPECT_EQ(count, 0u);
   expect_failure(aclrtSetDevice(0), ACL_ERROR_RT_INVALID_DEVICEID, {"deviceId", "ASCEND_RT_VISIBLE_DEVICES"});
+}
+
+// The other thread sees the device or does not; it never takes one that is not in the list any more.
+TEST_F(RuntimeInit, contexts_are_made_while_another_thread_hides_and_shows_the_devices) {
+  const VariableAtInit quiet("ASCEND_GLOBAL_LOG_LEVEL", "4");
+  std::atomic<bool> enough{false};
+  std::thread other([&] {
+    while (!enough) {
+      aclrtContext context = nullptr;
+      const aclError made = aclrtCreateContext(&context, 0);
+      EXPECT_TRUE(made == ACL_SUCCESS || made == ACL_ERROR_RT_INVALID_DEVICEID) << made;
+      if (made == ACL_SUCCESS) aclrtDestroyContext(context);  // unless aclFinalize was first
+    }
+  });
+  for (int round = 0; round < 10000; ++round) {
+    const VariableAtInit visible("ASCEND_RT_VISIBLE_DEVICES", round % 2 == 0 ? "0" : "");
+    EXPECT_EQ(aclInit(nullptr), ACL_SUCCESS);
+    EXPECT_EQ(aclFinalize(), ACL_SUCCESS);
+  }
+  enough = true;
+  other.join();
 }
 
 TEST_F(RuntimeInit, calls_before_init_work) {
