@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How a process that used the runtime ends, and what its forked children can do: nothing hangs, nothing crashes."""
+"""How a process that used the runtime ends, what its forked children can do, and how it gets by with few threads:
+nothing hangs, nothing crashes."""
 import json
 import os
 import pathlib
@@ -21,7 +22,7 @@ class Process(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        for name in ("exit", "fork"):
+        for name in ("exit", "fork", "threads"):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
                 f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-ldl",
                 "-o", cls.folder / name)
@@ -82,6 +83,16 @@ class Process(unittest.TestCase):
         for how in ("inherited", "new"):
             with self.subTest(how=how):
                 self.fork(how, DESCEND_SYNC="1")
+
+    @unittest.skipIf(ON_A_CARD, "the cpu device's threads are counted")
+    def test_loops_get_by_with_the_threads_that_can_be_made(self):
+        for spare, said in ((0, "1 thread instead of 8"), (1, "2 threads instead of 8"), (3, "4 threads instead of 8")):
+            with self.subTest(spare=spare):
+                output = self.start("threads", str(spare), DESCEND_THREADS="8", ASCEND_GLOBAL_LOG_LEVEL="2")
+                self.assertEqual(output.count(said), 1, output)
+                self.assertIn(f"{1 + spare} threads are running", output)
+        output = self.start("threads", "7", DESCEND_THREADS="8", ASCEND_GLOBAL_LOG_LEVEL="2")
+        self.assertNotIn("instead of", output)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,19 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <system_error>
 
 #include "src/backends/cpu/fork.h"
+#include "src/backends/cpu/spare_threads.h"
 #include "src/base/leaf_mutex.h"
+#include "src/base/log.h"
+#include "src/base/text.h"
 
 namespace descend {
 namespace {
@@ -64,20 +69,39 @@ const struct EndOfProcess {
 } end_of_process;
 
 struct Arena {
-  explicit Arena(int width) : width(width), arena(width) {}
-  const int width;
+  Arena(int width, int threads) : width(width), threads(threads), arena(threads) {}
+  const int width;    // asked for
+  const int threads;  // that can be had; with one, the loop's own, the arena is not used
   tbb::task_arena arena;
 };
 
 // oneTBB runs no more threads than there are cores unless told so, and of several permissions the least counts: there
-// is one, for the widest arena so far.
-void permit(int width) {
+// is one, for the widest arena so far, or for as many as there can be.
+void permit(int threads, bool no_more) {
   static int permitted = tbb::info::default_concurrency();
   static std::unique_ptr<tbb::global_control>& permission = *new std::unique_ptr<tbb::global_control>;
-  if (width <= permitted) return;
+  if (threads <= permitted && !no_more) return;
   permission.reset();
-  permission = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, width);
-  permitted = width;
+  permission = std::make_unique<tbb::global_control>(tbb::global_control::max_allowed_parallelism, threads);
+  permitted = threads;
+}
+
+// How many threads an arena of this width gets, its caller's among them.  Where oneTBB cannot make one that it counts
+// on, it throws in another of its threads, and the process ends: so they are tried before.
+int threads_for(int width) {
+  static int others = 0;  // oneTBB has these, or can make them
+  if (width - 1 <= others) return width;
+  const size_t stack = tbb::global_control::active_value(tbb::global_control::thread_stack_size);
+  const SpareThreads spare = spare_threads(width - 1, stack);
+  others = std::max(others, spare.count);
+  const int threads = std::min(width, others + 1);
+  if (threads < width)
+    log(LogLevel::kWarning,
+        cat("the cpu device computes with ", threads, threads == 1 ? " thread" : " threads", " instead of ", width,
+            ", because no more could be made: ", std::generic_category().message(spare.error),
+            " (pids.max of the control group and RLIMIT_NPROC are such limits)"));
+  permit(threads, threads < width);
+  return threads;
 }
 
 // Held while oneTBB counts the cores, for which others wait in it: so a fork waits, too, and no child waits for ever.
@@ -103,8 +127,7 @@ Arena* arena_of(int width) {
   static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
   std::unique_ptr<Arena>& arena = arenas[width];
   if (arena == nullptr) {
-    permit(width);
-    arena = std::make_unique<Arena>(width);
+    arena = std::make_unique<Arena>(width, threads_for(width));
     arena->arena.initialize();
   }
   tbb::this_task_arena::isolate([] {});  // nothing but making this thread known
@@ -128,7 +151,7 @@ int arena_cores() {
 
 void run_in_arena(int width, int64_t count, FunctionRef<void(int64_t first, int64_t last)> body) {
   Arena* const arena = arena_of(width);
-  if (arena == nullptr) return body(0, count);
+  if (arena == nullptr || arena->threads == 1) return body(0, count);
   arena->arena.execute([&] {
     // Isolated: while this thread waits for its chunks it must not start somebody else's, which could be long or use
     // the same thread-local buffers.

@@ -12,7 +12,8 @@ namespace descend {
 bool arena_usable();
 // The cores this process may use.
 int arena_cores();
-// Calls body with parts of [0, count), in all every number once, on up to `width` threads; returns when all are done.
+// Calls body with parts of [0, count), in all every number once, on up to `width` threads, or as many as can be made;
+// returns when all are done.
 void run_in_arena(int width, int64_t count, FunctionRef<void(int64_t first, int64_t last)> body);
 
 }  // namespace descend

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Copies with as many threads as its argument says beside its own: one more cannot be made, as in a control group with
+// a limit (a user's, RLIMIT_NPROC, is none for root).
+#include <acl/acl.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace {
+
+std::atomic<int> most{1 << 20}, running{0};
+
+struct Begin {
+  void* (*function)(void*);
+  void* argument;
+};
+
+void* begin(void* start) {
+  const Begin copy = *static_cast<Begin*>(start);
+  delete static_cast<Begin*>(start);
+  void* const result = copy.function(copy.argument);
+  --running;
+  return result;
+}
+
+void check(aclError result, const char* what) {
+  if (result == ACL_SUCCESS) return;
+  const char* text = aclGetRecentErrMsg();
+  std::printf("%s: %d: %s\n", what, result, text ? text : "");
+  std::fflush(stdout);
+  _Exit(1);
+}
+
+}  // namespace
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                              void* argument) noexcept {
+  using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  if (++running > most) return --running, EAGAIN;
+  return reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, begin,
+                                                                       new Begin{function, argument});
+}
+
+int main(int, char** arguments) {
+  most = std::atoi(arguments[1]);
+  constexpr size_t kBytes = 64 << 20;  // many parts, for all threads
+  std::vector<char> bytes(kBytes);
+  for (size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<char>(i * 31 >> 8);
+  check(aclInit(nullptr), "init");
+  check(aclrtSetDevice(0), "set");
+  void *from = nullptr, *to = nullptr;
+  check(aclrtMalloc(&from, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+  check(aclrtMalloc(&to, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+  std::memcpy(from, bytes.data(), kBytes);
+  // Until every thread that can be had is there, and on.
+  for (int round = 0; round < 10 || running < most; ++round) {
+    std::memset(to, 0, kBytes);
+    check(aclrtMemcpy(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE), "copy");
+    if (std::memcmp(to, bytes.data(), kBytes) != 0) return std::puts("wrong bytes"), 1;
+  }
+  std::printf("%d threads are running\n", 1 + running);
+  return 0;
+}
