@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A child process made by fork, and the end of a process at any moment.
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,6 +139,40 @@ TEST_F(BackendFork, a_host_function_may_fork) {
   ASSERT_TRUE(stream->synchronize(kForEver).ok());
   EXPECT_EQ(code, 0);
 }
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_F(BackendFork, a_host_function_that_forks_may_end_the_childs_thread) {
+  Gate gate;
+  pid_t child = -1;
+  ASSERT_TRUE(stream
+                  ->call_host([&] {
+                    gate.pass();
+                    child = fork();
+                    if (child != 0) return;
+                    in_child = true;
+                    pthread_exit(nullptr);  // the only thread there is: the child ends
+                  })
+                  .ok());
+  gate.wait_until_somebody_waits();
+  bool ran = false;
+  ASSERT_TRUE(stream
+                  ->submit([&] {
+                    if (in_child) _exit(1);
+                    return ran = true, Status{};
+                  })
+                  .ok());
+  gate.open();
+  ASSERT_TRUE(stream->synchronize(kForEver).ok());
+  EXPECT_TRUE(ran);
+  // No alarm ends a child that hangs: threads of streams do not hear of it.
+  int status = -1, tries = 0;
+  while (waitpid(child, &status, WNOHANG) == 0) {
+    if (++tries == 6000) kill(child, SIGKILL);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(status, 0) << "what is queued is the parent's";
+}
+#endif
 
 // In a new process, so that oneTBB is used for the first time and really ends with it.
 TEST(BackendExit, a_process_may_end_while_its_streams_work) {

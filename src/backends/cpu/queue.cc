@@ -325,6 +325,7 @@ void Queue::run_thread() {
       if (!run_front(lock)) return;
     }
   } catch (...) {
+    if (!lock.owns_lock()) throw;  // it has forked, and this is the child: what is left is the parent's
     // A function of the program ended this thread.  Another goes on, now or with the next task.
     has_thread_ = false;
     if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) leave_to_thread();
