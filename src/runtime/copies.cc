@@ -186,9 +186,15 @@ Status copy_memory(const Copy& copy, void* stream) {
       if (Status s = wait_for_queued(object); !s.ok()) return s;
       return copy_now(to.place, from.place, placed);
     }
-    if (!waits && overlap(placed)) return copy_overlapping(*device, *object.stream, placed);
+    if (!waits) {
+      if (overlap(placed)) return copy_overlapping(*device, *object.stream, placed);
+      return object.stream->copy(placed.to, placed.from, placed.bytes);
+    }
+    // A device may wait for the stream when it is told to copy, and hold up whoever asks it for anything else: so it
+    // is told when the stream is done, unless another thread adds something in between.
+    if (Status s = wait_for_queued(object); !s.ok()) return s;
     if (Status s = object.stream->copy(placed.to, placed.from, placed.bytes); !s.ok()) return s;
-    return waits ? wait_for_queued(object) : Status();
+    return wait_for_queued(object);
   });
 }
 

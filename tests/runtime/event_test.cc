@@ -22,6 +22,11 @@ class RuntimeEvent : public Started {
     EXPECT_EQ(aclrtQueryEvent(event, &status), ACL_SUCCESS) << pending_error();
     return status;
   }
+  static bool is_idle(aclrtStream stream) {
+    aclrtStreamStatus status = ACL_STREAM_STATUS_RESERVED;
+    EXPECT_EQ(aclrtStreamQuery(stream, &status), ACL_SUCCESS) << pending_error();
+    return status == ACL_STREAM_STATUS_COMPLETE;
+  }
   static int query_status(aclrtEvent event) {
     auto status = static_cast<aclrtEventRecordedStatus>(77);
     EXPECT_EQ(aclrtQueryEventStatus(event, &status), ACL_SUCCESS) << pending_error();
@@ -182,6 +187,23 @@ TEST_F(RuntimeEvent, a_wait_longer_than_the_limit_is_a_failure_of_the_stream) {
   expect_failure(aclrtSynchronizeStream(second), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT, {"aclrtSynchronizeStream"});
   gate.open();
   EXPECT_EQ(aclrtSynchronizeStream(first), ACL_SUCCESS);
+}
+
+TEST_F(RuntimeEvent, one_recorded_on_a_stream_that_has_stopped_is_reached) {
+  const aclrtStream held = new_stream(), stream = new_stream(), other = new_stream();
+  const aclrtEvent never = new_event(), event = new_event();
+  ASSERT_EQ(aclrtSetStreamFailureMode(stream, ACL_STOP_ON_FAILURE), ACL_SUCCESS);
+  ASSERT_EQ(aclrtSetOpWaitTimeout(1), ACL_SUCCESS);
+  Gate gate;
+  gate.hold(held);
+  ASSERT_EQ(aclrtRecordEvent(never, held), ACL_SUCCESS);
+  ASSERT_EQ(aclrtStreamWaitEvent(stream, never), ACL_SUCCESS);
+  while (!is_idle(stream)) std::this_thread::yield();  // it has failed then
+  ASSERT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeEventWithTimeout(event, 60000), ACL_SUCCESS) << pending_error();
+  ASSERT_EQ(aclrtStreamWaitEvent(other, event), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(other, 60000), ACL_SUCCESS) << pending_error();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_EVENT_SYNC_TIMEOUT);
 }
 
 TEST_F(RuntimeEvent, synchronising_has_a_timeout) {

@@ -2,9 +2,12 @@
 // Streams: order, waiting, ending, wrong handles.
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <vector>
 
+#include "tests/harness/variable.h"
 #include "tests/runtime/support.h"
 
 namespace descend::test {
@@ -178,6 +181,53 @@ TEST_F(RuntimeStream, a_host_function_may_end_its_thread) {
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_TRUE(ran);
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(RuntimeStream, a_host_function_may_add_work_to_its_own_stream) {
+  for (const char* synchronous : {"0", "1"}) {
+    const Variable variable("DESCEND_SYNC", synchronous);
+    static aclrtStream stream;
+    stream = new_stream();
+    static std::atomic<int> ran;
+    ran = 0;
+    ASSERT_EQ(aclrtLaunchHostFunc(
+                  stream,
+                  [](void*) {
+                    const auto count = [](void*) { ++ran; };
+                    for (int i = 0; i < 3; ++i) EXPECT_EQ(aclrtLaunchHostFunc(stream, count, nullptr), ACL_SUCCESS);
+                  },
+                  nullptr),
+              ACL_SUCCESS);
+    if (*synchronous == '1') EXPECT_EQ(ran, 3) << "all is done when the call returns";
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << "for the function, that is";
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    EXPECT_EQ(ran, 3);
+    EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  }
+}
+
+// With DestroyStreamForce the end of a stream and that of memory it works on are at once.
+TEST_F(RuntimeStream, memory_is_not_given_back_under_the_work_of_a_stream_that_ends) {
+  constexpr size_t kBytes = 1 << 20;
+  for (int i = 0; i < 100; ++i) {
+    const aclrtStream stream = new_stream();
+    void *memory = nullptr, *next = nullptr;
+    ASSERT_EQ(aclrtMalloc(&memory, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtLaunchHostFunc(
+                  stream, [](void*) {}, nullptr),
+              ACL_SUCCESS);
+    ASSERT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    for (int j = 0; j < 20; ++j) ASSERT_EQ(aclrtMemsetAsync(memory, kBytes, 1, kBytes, stream), ACL_SUCCESS);
+    ASSERT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+    std::this_thread::sleep_for(std::chrono::microseconds(i));
+    ASSERT_EQ(aclrtFree(memory), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMalloc(&next, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), ACL_SUCCESS);
+    ASSERT_EQ(aclrtMemset(next, kBytes, 2, kBytes), ACL_SUCCESS);
+    std::vector<uint8_t> bytes(kBytes);
+    ASSERT_EQ(aclrtMemcpy(bytes.data(), kBytes, next, kBytes, ACL_MEMCPY_DEVICE_TO_HOST), ACL_SUCCESS);
+    EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 2), static_cast<int64_t>(kBytes));
+    EXPECT_EQ(aclrtFree(next), ACL_SUCCESS);
+  }
 }
 
 TEST_F(RuntimeStream, destroyed_and_foreign_handles_are_recognised) {

@@ -5,6 +5,7 @@
 
 #include "descend_abi.h"
 #include "src/backends/cuda/device.h"
+#include "src/backends/cuda/fork.h"
 #include "src/backends/cuda/launch.h"
 #include "src/base/text.h"
 
@@ -17,10 +18,16 @@ KernelTable& cuda_kernels() {
 
 namespace {
 
+#ifndef DESCEND_EMULATED
+constexpr std::string_view kName = "cuda";
+#else
+constexpr std::string_view kName = "emulated";  // the tests', without a card
+#endif
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(std::vector<std::unique_ptr<CudaDevice>> devices) : devices_(std::move(devices)) {}
-  std::string_view name() const override { return "cuda"; }
+  std::string_view name() const override { return kName; }
   int device_count() const override { return static_cast<int>(devices_.size()); }
   Device& device(int index) override { return *devices_[static_cast<size_t>(index)]; }
   const KernelTable& kernels() const override { return cuda_kernels(); }
@@ -47,6 +54,7 @@ Found look() {
       return {nullptr, cat("the NVIDIA driver is for CUDA ", version(driver), " and too old for ", version(runtime))};
     return {nullptr, cat("CUDA says: ", cudaGetErrorString(error))};
   }
+  cuda_is_used();
   constexpr int kOldest = 8;  // compute capability 8.0
   std::vector<std::unique_ptr<CudaDevice>> devices;
   std::string too_old;

@@ -29,27 +29,35 @@ bool CudaDevice::ready() const {
     log(LogLevel::kError, cat(why.message(), ": ", why.solution()));
     return false;
   }
-  std::call_once(once_, [this] {
-    cuda_is_used();
-    use();
-    cudaMemPool_t pool = nullptr;
-    const auto done = [&](cudaError_t code) {
-      const Status status = cuda_status(code, "to begin");
-      if (!status.ok()) log(LogLevel::kError, status.message());
-      return status.ok();
-    };
-    if (!done(cudaDeviceGetDefaultMemPool(&pool, index_))) return;
-    uint64_t kept = kKept;
-    int no = 0;
-    cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept);
-    // An allocation must not wait for memory that is still in use to be free.
-    cudaMemPoolSetAttribute(pool, cudaMemPoolReuseAllowInternalDependencies, &no);
-    for (cudaStream_t* stream : {&allocations_, &frees_, &copies_})
-      if (!done(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking))) return;
-    pool_ = pool;
-  });
+  if (!is_ready_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(begin_);
+    if (!is_ready_.load(std::memory_order_relaxed)) is_ready_.store(make_ready(), std::memory_order_release);
+    if (!is_ready_.load(std::memory_order_relaxed)) return false;
+  }
   use();
-  return pool_ != nullptr;
+  return true;
+}
+
+// A card that has nothing to give now, because another process has it all, may be asked again.
+bool CudaDevice::make_ready() const {
+  const auto done = [](cudaError_t code) {
+    const Status status = cuda_status(code, "to begin");
+    if (!status.ok()) log(LogLevel::kError, status.message());
+    return status.ok();
+  };
+  if (!done(cudaSetDevice(index_)) || !done(cudaDeviceGetDefaultMemPool(&pool_, index_))) return false;
+  uint64_t kept = kKept;
+  int no = 0;
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept);
+  // An allocation must not wait for memory that is still in use to be free.
+  cudaMemPoolSetAttribute(pool_, cudaMemPoolReuseAllowInternalDependencies, &no);
+  for (cudaStream_t* stream : {&allocations_, &frees_, &copies_}) {
+    if (*stream != nullptr) continue;
+    cudaStream_t made = nullptr;
+    if (!done(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking))) return false;
+    *stream = made;
+  }
+  return true;
 }
 
 std::string CudaDevice::description() const {
@@ -86,8 +94,13 @@ void CudaDevice::give_back_after_all(void* memory, void (*give_back)(CudaDevice&
     give_back(*this, all);
   });
   const std::lock_guard lock(mutex_);
-  for (const auto& each : queues_)
-    if (const auto queue = each.lock()) queue->hold_up(frees_, block);
+  for (CudaQueue* const queue : queues_) queue->hold_up(frees_, block);
+}
+
+void CudaDevice::forget(const CudaQueue& queue, FunctionRef<void()> at_its_end) {
+  const std::lock_guard lock(mutex_);
+  at_its_end();
+  std::erase(queues_, &queue);
 }
 
 void CudaDevice::free(void* memory) {
@@ -129,8 +142,7 @@ std::unique_ptr<Stream> CudaDevice::make_stream() {
   std::shared_ptr<CudaQueue> queue = CudaQueue::make(*this);
   if (queue == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
-  std::erase_if(queues_, [](const auto& each) { return each.expired(); });
-  queues_.push_back(queue);
+  queues_.push_back(queue.get());
   return std::make_unique<CudaStream>(std::move(queue));
 }
 
@@ -141,7 +153,7 @@ MemoryInfo CudaDevice::memory() const {
   uint64_t reserved = 0, used = 0;
   cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved);
   cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used);
-  info.free += reserved - used;  // what the pool keeps is free for this process
+  if (reserved > used) info.free += reserved - used;  // what the pool keeps is free for this process
   return info;
 }
 

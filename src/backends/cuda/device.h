@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,28 +29,35 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
   MemoryInfo memory() const override;
 
-  void use() const { cudaSetDevice(index_); }  // CUDA's calls of this thread are for this device from now on
+  // CUDA's calls of this thread are for this device from now on.
+  void use() const {
+    if (cudaSetDevice(index_) != cudaSuccess) cudaGetLastError();  // the calls that follow say so
+  }
   int index() const { return index_; }
   int multiprocessors() const { return multiprocessors_; }
   int shared_memory() const { return shared_memory_; }
   int largest_cluster() const { return largest_cluster_; }
   cudaStream_t frees() const { return frees_; }  // what waits here is given back
+  // Calls the function and forgets the queue, with no memory given back in between.
+  void forget(const CudaQueue& queue, FunctionRef<void()> at_its_end);
 
  private:
   Status not_ready() const;
-  bool ready() const;  // makes the streams and the pool at the first call: until then the card is not touched
+  bool ready() const;  // makes the streams and the pool when first called: until then the card is not touched
+  bool make_ready() const;
   void give_back_after_all(void* memory, void (*give_back)(CudaDevice&, void*));
 
   const int index_;
   const std::string name_;
   const size_t memory_;
   const int multiprocessors_, shared_memory_, largest_cluster_;
-  mutable std::once_flag once_;
+  mutable std::mutex begin_;
+  mutable std::atomic<bool> is_ready_{false};
   mutable cudaStream_t allocations_ = nullptr, frees_ = nullptr, copies_ = nullptr;
   mutable cudaMemPool_t pool_ = nullptr;
 
-  std::mutex mutex_;
-  std::vector<std::weak_ptr<CudaQueue>> queues_;
+  std::mutex mutex_;                // taken before that of a queue
+  std::vector<CudaQueue*> queues_;  // until their end, when what runs there is waited for
 };
 
 }  // namespace descend

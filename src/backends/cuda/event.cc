@@ -42,7 +42,9 @@ Marker::Marker(int device) : device_(device) {
       return;
     }
   }
-  if (cudaEventCreate(&event_) != cudaSuccess) event_ = nullptr;
+  if (cudaEventCreate(&event_) == cudaSuccess) return;
+  cudaGetLastError();  // not the failure of what is launched next
+  event_ = nullptr;
 }
 
 Marker::~Marker() {
@@ -102,8 +104,9 @@ cudaError_t EventPoint::make_wait(cudaStream_t stream) const {
 double EventPoint::milliseconds_since(const EventPoint& earlier) const {
   float elapsed = 0;
   if (dropped_ || earlier.dropped_) return 0;
-  if (cudaEventElapsedTime(&elapsed, earlier.marker_.event(), marker_.event()) != cudaSuccess) return 0;
-  return elapsed;
+  if (cudaEventElapsedTime(&elapsed, earlier.marker_.event(), marker_.event()) == cudaSuccess) return elapsed;
+  cudaGetLastError();
+  return 0;
 }
 
 std::shared_ptr<EventPoint> EventState::point() const {
@@ -133,6 +136,8 @@ bool EventState::waits_done() {
   const std::lock_guard lock(mutex_);
   return std::all_of(waits_.begin(), waits_.end(), [](const auto& wait) { return wait->reached(); });
 }
+
+bool CudaEvent::recorded() const { return !cuda_is_the_parents() && state_->point() != nullptr; }
 
 bool CudaEvent::reached() const {
   if (cuda_is_the_parents()) return true;

@@ -74,7 +74,7 @@ class EventState {
 
 class CudaEvent final : public Event {
  public:
-  bool recorded() const override { return state_->point() != nullptr; }
+  bool recorded() const override;
   bool reached() const override;
   bool waits_done() const override { return state_->waits_done(); }
   Status synchronize(Timeout timeout) override;

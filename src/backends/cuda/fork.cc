@@ -22,7 +22,7 @@ bool cuda_is_the_parents() { return is_the_parents.load(std::memory_order_relaxe
 
 Status cuda_is_the_parents_status() {
   return {Code::kNoDevice, "CUDA cannot be used in a process that was forked after its parent had used it",
-          "fork before the first use of a device, or set DESCEND_DEVICE=cpu"};
+          "fork before aclInit and any other call, or set DESCEND_DEVICE=cpu"};
 }
 
 }  // namespace descend

@@ -5,7 +5,7 @@
 
 namespace descend {
 
-// From now on a fork matters.  Called when a card is first used.
+// From now on a fork matters.  Called when CUDA has been asked for cards.
 void cuda_is_used();
 
 // Whether this process is such a child.  Then no call of CUDA may be made and no lock taken, which a thread of the

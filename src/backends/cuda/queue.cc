@@ -19,6 +19,7 @@ namespace descend {
 namespace {
 
 thread_local CudaQueue* running = nullptr;
+thread_local const CudaQueue* thread_of = nullptr;
 
 template <class Work> Status guarded(CudaQueue* queue, const Work& work) {
   running = queue;
@@ -60,7 +61,8 @@ CudaQueue::~CudaQueue() {
   if (stream_ == nullptr || cuda_is_the_parents()) return;
   device_.use();
   if (scratch_ != nullptr) cudaFreeAsync(scratch_, stream_);
-  make_wait(device_.frees());  // memory that is freed from now on may still be used by what runs here
+  // Memory that is freed from now on may still be used by what runs here.
+  device_.forget(*this, [&] { make_wait(device_.frees()); });
   cudaStreamDestroy(stream_);
 }
 
@@ -97,13 +99,13 @@ void CudaQueue::tell(const Status& status) const {
   if (!status.ok() && listener_) listener_(status);
 }
 
-bool CudaQueue::try_now(FunctionRef<Status()> work) {
+bool CudaQueue::try_now(FunctionRef<Status()> work, bool always) {
   if (cuda_is_the_parents()) return false;  // push says so
   Status status;
   {
     const Lock lock(mutex_);
     if (queued()) return false;
-    if (dropping()) return true;
+    if (dropping() && !always) return true;
     ++submitted_;
     device_.use();
     status = guarded(this, work);
@@ -120,14 +122,20 @@ Status CudaQueue::push(std::function<Status()> work, bool always) {
   Lock lock(mutex_);
   if (!has_thread_)
     if (Status s = start_thread(); !s.ok()) return s;
+  if (thread_of == this) return queue({std::move(work), always, running_of_}), Status{};
   const uint64_t ticket = queue({std::move(work), always});
-  if (environment().synchronous) done_.wait(lock, [&] { return finished_ >= ticket; });
+  const auto done = [&] {
+    return finished_ >= ticket && running_of_ != ticket &&
+           std::none_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.of == ticket; });
+  };
+  if (environment().synchronous) done_.wait(lock, done);
   return {};
 }
 
 uint64_t CudaQueue::queue(Task task) {
-  tasks_.push_back(std::move(task));
   ++pushed_;
+  if (task.of == 0) task.of = pushed_;
+  tasks_.push_back(std::move(task));
   count_as_unfinished();
   work_.notify_one();
   return pushed_;
@@ -158,6 +166,7 @@ void CudaQueue::run_front(Lock& lock) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   const bool drop = dropping() && !task.always;
+  running_of_ = task.of;
   ++submitted_;
   lock.unlock();
   Status status;
@@ -165,11 +174,13 @@ void CudaQueue::run_front(Lock& lock) {
     task = {};  // what it holds is let go before it counts as done, and without the lock
     lock.lock();
     ++finished_;
+    running_of_ = 0;
     keep(status);
     count_as_unfinished();
     done_.notify_all();
   };
   try {
+    device_.use();  // a function of the program before it may have used another
     if (!drop) status = guarded(this, task.work);
     tell(status);
   } catch (...) {  // the program ends this thread: the task is over all the same
@@ -181,7 +192,7 @@ void CudaQueue::run_front(Lock& lock) {
 
 bool CudaQueue::run_thread() {
   thread_of_a_queue();
-  device_.use();
+  thread_of = this;
   Lock lock(mutex_);
   try {
     while (true) {
@@ -210,9 +221,9 @@ bool CudaQueue::idle() {
   if (queued()) return false;
   if (submitted_ == seen_done_) return true;
   device_.use();
-  if (cudaStreamQuery(stream_) == cudaErrorNotReady) return false;
-  seen_done_ = submitted_;
-  return true;
+  const cudaError_t error = cudaStreamQuery(stream_);
+  if (error == cudaSuccess) seen_done_ = submitted_;
+  return error != cudaErrorNotReady;  // a failure is for the synchronisation to tell
 }
 
 Status CudaQueue::synchronize(Timeout timeout) {
@@ -273,8 +284,11 @@ void CudaQueue::close() {
 void CudaQueue::make_wait(cudaStream_t stream) {
   if (submitted_ == seen_done_) return;
   const Marker marker(device_.index());
-  if (!marker.made()) return;
-  if (cudaEventRecord(marker.event(), stream_) == cudaSuccess) cudaStreamWaitEvent(stream, marker.event(), 0);
+  const bool waits = marker.made() && cudaEventRecord(marker.event(), stream_) == cudaSuccess &&
+                     cudaStreamWaitEvent(stream, marker.event(), 0) == cudaSuccess;
+  if (waits) return;
+  cudaGetLastError();
+  cudaStreamSynchronize(stream_);
 }
 
 void CudaQueue::hold_up(cudaStream_t stream, const std::shared_ptr<void>& keeps_alive) {

@@ -17,7 +17,7 @@ Status foreign_event() { return {Code::kInvalidHandle, "the event must belong to
 CudaLaunch cuda_launch(Launch& launch) { return CudaQueue::current().launch(launch.function); }
 
 Status CudaStream::now_or_later(std::function<Status()> work, bool always) {
-  return queue_->try_now([&] { return work(); }) ? Status{} : queue_->push(std::move(work), always);
+  return queue_->try_now([&] { return work(); }, always) ? Status{} : queue_->push(std::move(work), always);
 }
 
 Status CudaStream::call_host(std::function<void()> function) {
@@ -51,7 +51,7 @@ Status CudaStream::record(Event& event) {
     return cuda_status(point->record(stream), "to record an event");
   };
   Status status = now_or_later(record, true);
-  if (!point->recorded() && (!status.ok() || queue_->closed())) point->drop();
+  if (!status.ok()) point->drop();
   return status;
 }
 
@@ -66,7 +66,7 @@ Status CudaStream::wait(Event& event, Timeout timeout) {
     if (Status s = cuda_status(point->make_wait(queue->stream()), "to wait for an event"); !s.ok()) return s;
     auto behind = std::make_unique<Marker>(queue->device().index());
     if (!behind->made()) return {};
-    cudaEventRecord(behind->event(), queue->stream());
+    if (cudaEventRecord(behind->event(), queue->stream()) != cudaSuccess) cudaGetLastError();
     state->add_wait(std::move(behind));
     return {};
   };
