@@ -15,10 +15,19 @@ descend_test_plugin(outdated fake.cc FAKE_NAME="outdated" FAKE_ABI=1)
 descend_test_plugin(misnamed fake.cc FAKE_NAME="somebody_else")
 descend_test_plugin(mute mute.cc)
 
-# The CUDA kernels on the host, where CUDA's headers are.  What they may not do on a GPU stops the program here.
+# The plug-in for NVIDIA GPUs without one, where CUDA's headers are: the same backend over a runtime of threads, and the
+# kernels on the host.  What they may not do on a GPU stops the program here, or fails.  Sanitizers cannot follow the
+# kernels' threads, which are fibers: the backend alone is for them.  Nor can what checks longjmp.
 find_path(DESCEND_CUDA_HEADERS cuda_fp16.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
+if(DESCEND_CUDA_HEADERS)
+  descend_test_plugin(emulated emulated_runtime.cc DESCEND_EMULATED DESCEND_FIRST_WITH_CLUSTERS=90)
+  file(GLOB cuda_backend CONFIGURE_DEPENDS src/backends/cuda/*.cc)
+  target_sources(descend_emulated PRIVATE ${cuda_backend} ${CMAKE_SOURCE_DIR}/tests/plugin/emulated_memory.cc)
+  target_link_libraries(descend_emulated PRIVATE descend Threads::Threads)
+  target_include_directories(descend_emulated SYSTEM PRIVATE ${DESCEND_CUDA_HEADERS})
+endif()
 if(DESCEND_CUDA_HEADERS AND NOT DESCEND_SANITIZE)
-  descend_test_plugin(emulated emulated.cc)
+  target_sources(descend_emulated PRIVATE ${CMAKE_SOURCE_DIR}/tests/plugin/emulated.cc)
   file(GLOB emulated_kernels CONFIGURE_DEPENDS ops/*/*_cuda.cu src/loops/*_cuda.cu)
   foreach(kernel ${emulated_kernels})
     get_filename_component(name ${kernel} NAME_WE)
@@ -26,10 +35,9 @@ if(DESCEND_CUDA_HEADERS AND NOT DESCEND_SANITIZE)
          "#include \"tests/plugin/emulated.h\"\n#include \"@kernel@\"\n")
     target_sources(descend_emulated PRIVATE ${CMAKE_BINARY_DIR}/emulated/${name}.cc)
   endforeach()
-  target_include_directories(descend_emulated SYSTEM PRIVATE ${DESCEND_CUDA_HEADERS})
   target_compile_options(descend_emulated PRIVATE -O1 -fno-strict-aliasing -fsanitize=alignment,bounds
                                                   -fsanitize-undefined-trap-on-error -Wno-unknown-pragmas
-                                                  -Wno-maybe-uninitialized)
+                                                  -Wno-maybe-uninitialized -U_FORTIFY_SOURCE)
 endif()
 
 target_compile_definitions(descend_tests PRIVATE DESCEND_TEST_PLUGINS="${test_plugin_folder}")

@@ -9,10 +9,9 @@ import subprocess
 import tempfile
 import unittest
 
-from installed import SOURCE, clean_environment
+from installed import EMULATED_CARD, SOURCE, clean_environment, emulated_card
 
 PROGRAM = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "descend_bits"
-EMULATED = PROGRAM.parent / "test_plugins" / "libdescend_emulated.so"
 
 
 def run(*options, **variables):
@@ -30,9 +29,9 @@ class Bits(unittest.TestCase):
         result = run(DESCEND_DEVICE=os.environ.get("DESCEND_DEVICE", "cpu"))
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
-    @unittest.skipUnless(EMULATED.exists(), "CUDA's headers are not here")
+    @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_are_the_same_of_cuda_kernels_on_the_host(self):
-        on_host = {"DESCEND_DEVICE": "emulated", "DESCEND_BACKEND_PATH": str(EMULATED.parent)}
+        on_host = emulated_card()
         result = run(DESCEND_EMULATED_ORDER="2", **on_host)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         # A card with less memory.
@@ -42,12 +41,11 @@ class Bits(unittest.TestCase):
         result = run("--exact", "--filter", "aclnnCrossEntropyLossGrad", DESCEND_EMULATED_ORDER="2", **on_host)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
-    @unittest.skipUnless(EMULATED.exists(), "CUDA's headers are not here")
+    @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_cuda_kernels_on_the_host_agree_with_the_reference_where_digests_do_not_look(self):
         # NaN, infinities and the ends of the range.
         tests = ":".join(f"*Operators.*{name}*" for name in ("nan", "infinit", "number", "landmarks"))
-        environment = clean_environment(DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(EMULATED.parent),
-                                        DESCEND_EMULATED_ORDER="2")
+        environment = clean_environment(DESCEND_EMULATED_ORDER="2", **emulated_card())
         result = subprocess.run([PROGRAM.parent / "descend_tests", f"--gtest_filter={tests}", "--gtest_brief=1"],
                                 env=environment, capture_output=True, text=True)
         self.assertEqual(result.returncode, 0, result.stdout[-4000:] + result.stderr[-4000:])

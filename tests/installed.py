@@ -7,6 +7,7 @@ import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 SHARED = SOURCE.parent / "shared"  # the contract and the documents; not part of the repository
+EMULATED_CARD = pathlib.Path(os.environ.get("DESCEND_BUILD", "")) / "test_plugins/libdescend_emulated.so"
 CC, CXX = os.environ.get("CC", "gcc"), os.environ.get("CXX", "g++")
 
 LIBRARY_OF_FOLDER = {"acl": "libascendcl.so", "aclnn": "libnnopbase.so", "aclnnop": "libopapi.so"}
@@ -42,6 +43,11 @@ def clean_environment(**more):
     names = {"LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LD_PRELOAD"}
     kept = {name: value for name, value in os.environ.items() if name not in names and not name.startswith(leads)}
     return {**kept, "DESCEND_DEVICE": os.environ.get("DESCEND_DEVICE", "cpu"), **more}
+
+
+def emulated_card():
+    """What makes a program use the emulated card."""
+    return {"DESCEND_DEVICE": "emulated", "DESCEND_BACKEND_PATH": str(EMULATED_CARD.parent)}
 
 
 def card_program(folder):

@@ -10,13 +10,16 @@ import subprocess
 import tempfile
 import unittest
 
-from installed import CXX, SOURCE, clean_environment, prefix, run
+from installed import CXX, EMULATED_CARD, SOURCE, clean_environment, emulated_card, prefix, run
 
-ON_A_CARD = os.environ.get("DESCEND_DEVICE", "cpu").startswith("cuda")  # ends with main, and is not inherited
 PATIENCE = 120  # seconds; a program that ends by itself takes far less than one
 
 
-class Process(unittest.TestCase):
+class Programs:
+    """The programs of tests/process, on the device that is tested or the one that variables name."""
+    on_a_card = os.environ.get("DESCEND_DEVICE", "cpu").startswith("cuda")  # ends with main, and is not inherited
+    variables = {}
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
@@ -28,7 +31,7 @@ class Process(unittest.TestCase):
                 "-o", cls.folder / name)
 
     def start(self, program, how, status=0, **variables):
-        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", **variables)
+        environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", **self.variables, **variables)
         process = subprocess.Popen([self.folder / program, how], env=environment, text=True, start_new_session=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
@@ -40,6 +43,16 @@ class Process(unittest.TestCase):
         self.assertEqual(process.returncode, status, f"{program} {how}:\n{output}")
         return output
 
+    def fork(self, how, **variables):
+        if self.on_a_card and how != "exit":
+            output = self.start("fork", how, status=1, **variables)
+            self.assertIn("CUDA cannot be used in a process that was forked", output)
+            self.assertIn("the child ended with 256", output)
+        else:
+            self.assertIn("parent done", self.start("fork", how, **variables))
+
+
+class Process(Programs, unittest.TestCase):
     def test_exit_at_any_moment(self):
         for how in ("unused", "idle", "busy", "callback", "processing", "waiting", "thread", "thread_late", "atexit",
                     "cancel"):
@@ -47,31 +60,15 @@ class Process(unittest.TestCase):
                 self.start("exit", how)
 
     def test_static_destructors_may_still_use_the_runtime(self):
-        if ON_A_CARD:
+        if self.on_a_card:
             self.assertIn("driver shutting down", self.start("exit", "late", status=1))
         else:
             self.assertIn("late user done", self.start("exit", "late"))
 
-    @unittest.skipIf(ON_A_CARD, "the first parallel loop is interrupted")
-    def test_a_signal_handler_may_end_the_process(self):
-        self.assertIn("ended by the handler", self.start("exit", "signal", DESCEND_THREADS="2"))
-
-    def fork(self, how, **variables):
-        if ON_A_CARD and how != "exit":
-            output = self.start("fork", how, status=1, **variables)
-            self.assertIn("CUDA cannot be used in a process that was forked", output)
-            self.assertIn("the child ended with 256", output)
-        else:
-            self.assertIn("parent done", self.start("fork", how, **variables))
-
     def test_a_forked_child_works_and_ends(self):
-        for how in ("exit", "inherited", "new", "busy", "callback", "threads"):
+        for how in ("exit", "initialised", "inherited", "new", "busy", "callback", "threads"):
             with self.subTest(how=how):
                 self.fork(how)
-
-    @unittest.skipIf(ON_A_CARD, "the host's memory is asked for")
-    def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
-        self.fork("first_allocation")
 
     def test_the_trace_is_the_parents(self):
         path = self.folder / "trace.json"
@@ -84,7 +81,24 @@ class Process(unittest.TestCase):
             with self.subTest(how=how):
                 self.fork(how, DESCEND_SYNC="1")
 
-    @unittest.skipIf(ON_A_CARD, "the cpu device's threads are counted")
+
+@unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
+class ProcessOnTheEmulatedCard(Process):
+    on_a_card = True
+    variables = emulated_card()
+
+
+class ProcessOnTheCpu(Programs, unittest.TestCase):
+    """What is the cpu device's alone: its loops, and how it counts the host's memory and threads."""
+    on_a_card = False
+    variables = {"DESCEND_DEVICE": "cpu"}
+
+    def test_a_signal_handler_may_end_the_process_during_its_first_loop(self):
+        self.assertIn("ended by the handler", self.start("exit", "signal", DESCEND_THREADS="2"))
+
+    def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
+        self.fork("first_allocation")
+
     def test_loops_get_by_with_the_threads_that_can_be_made(self):
         for spare, said in ((0, "1 thread instead of 8"), (1, "2 threads instead of 8"), (3, "4 threads instead of 8")):
             with self.subTest(spare=spare):

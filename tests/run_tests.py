@@ -180,6 +180,7 @@ def main():
     parser.add_argument("--filter", default="", help="only tests whose name contains this")
     parser.add_argument("--suites", default="", help="only gtest suites whose names begin so, comma-separated")
     parser.add_argument("--checked", default="", help="then these suites once more, with DESCEND_CHECK=1")
+    parser.add_argument("--emulated", default="", help="then these suites once more, on the emulated card if it is built")
     parser.add_argument("--fixed-addresses", action="store_true", help="run without address randomisation")
     parser.add_argument("--one-script", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -198,6 +199,11 @@ def main():
             print(f"{options.program.name}, under the checker:", flush=True)
             run_gtest(options.program.resolve(), gtest_filter(options.checked.split(","), options.filter),
                       prefix, totals, DESCEND_CHECK="1", DESCEND_CHECK_SUPPRESS="DSC-*")
+        plugins = options.program.resolve().parent / "test_plugins"
+        if options.emulated and (plugins / "libdescend_emulated.so").exists():
+            print(f"{options.program.name}, on the emulated card:", flush=True)
+            run_gtest(options.program.resolve(), gtest_filter(options.emulated.split(","), options.filter),
+                      prefix, totals, DESCEND_DEVICE="emulated", DESCEND_BACKEND_PATH=str(plugins))
     if options.scripts:
         print("scripts:", flush=True)
         for script in sorted(options.scripts.glob("*_test.py")):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What only a card shows, in the way the argument says: a kernel that fails, memory that is not there, rows that blocks
-   share, two streams, an end with many. */
+   share, two streams, an end with many, two cards. */
 #include "tests/checker/program.h"
 
 static const char* text(void) {
@@ -8,10 +8,13 @@ static const char* text(void) {
   return message ? message : "";
 }
 
-/* A kernel writes where nothing is: the failure is told at the synchronisation. */
-static int fault(aclrtStream stream) {
+/* A kernel writes where nothing is: the failure is told at the synchronisation, also where the program has looked
+   before whether the stream is done. */
+static int fault(aclrtStream stream, int looks) {
   char* memory = (char*)device_floats(COUNT);
   printf("queued: %d\n", elu_floats(memory, memory + ((int64_t)1 << 42), COUNT, stream));
+  aclrtStreamStatus seen = ACL_STREAM_STATUS_NOT_READY;
+  while (looks && aclrtStreamQuery(stream, &seen) == 0 && seen == ACL_STREAM_STATUS_NOT_READY) continue;
   const int status = aclrtSynchronizeStream(stream);
   printf("synchronised: %d %s\n", status, text());
   return 0;
@@ -149,13 +152,50 @@ static int leave(void) {
   return finish();
 }
 
+/* A function that a stream of one card calls uses the other; the stream goes on with its own. */
+static void use_other(void* status) {
+  int* const result = (int*)status;
+  *result = aclrtSetDevice(1);
+  void* memory = device_floats(COUNT);
+  if (*result == 0) *result = aclrtMemset(memory, sizeof(float), 0, sizeof(float));
+  if (*result == 0) *result = aclrtFree(memory);
+}
+static int cards(aclrtStream stream) {
+  void *from = device_floats(COUNT), *to = device_copy(NULL, COUNT * sizeof(float));
+  aclrtEvent event;
+  aclrtCreateEvent(&event);
+  int used = -1, status = 0;
+  for (int i = 0; i < 2 && status == 0; ++i) { /* what is kept for a later use is right, too */
+    aclrtLaunchHostFunc(stream, use_other, &used);
+    status = elu_floats(from, to, COUNT, stream);
+    if (status == 0) status = aclrtRecordEvent(event, stream);
+    if (status == 0) status = aclrtFree(device_copy(NULL, 4)); /* in turn, behind the function */
+    if (status == 0) status = aclrtSynchronizeEvent(event);
+    if (status == 0) status = aclrtSynchronizeStream(stream);
+  }
+  float last = 0;
+  aclrtMemcpy(&last, sizeof(last), (float*)to + COUNT - 1, sizeof(last), ACL_MEMCPY_DEVICE_TO_HOST);
+  printf("the other: %d, this one: %d, %.0f %s\n", used, status, (double)last, text());
+  return 0;
+}
+
+/* The card refuses at first. */
+static int again(void) {
+  const int first = aclrtSetDevice(0);
+  printf("first: %d, then: %d\n", first, aclrtSetDevice(0));
+  return 0;
+}
+
 int main(int count, char** arguments) {
   aclrtStream stream;
+  const char* how = count > 1 ? arguments[1] : "";
   aclInit(NULL);
+  if (strcmp(how, "again") == 0) return again();
   aclrtSetDevice(0);
   aclrtCreateStream(&stream);
-  const char* how = count > 1 ? arguments[1] : "";
-  if (strcmp(how, "fault") == 0) return fault(stream);
+  if (strcmp(how, "fault") == 0) return fault(stream, 0);
+  if (strcmp(how, "seen") == 0) return fault(stream, 1);
+  if (strcmp(how, "cards") == 0) return cards(stream);
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "rows") == 0) return rows(stream);
   if (strcmp(how, "overlap") == 0) return overlap(stream);

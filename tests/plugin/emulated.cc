@@ -5,6 +5,8 @@
 // A result that depends on it is a race.
 #include "tests/plugin/emulated.h"
 
+#include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -26,8 +28,7 @@ namespace emulated {
 namespace {
 
 constexpr size_t kStack = 256 << 10;
-constexpr int kSharedMemory = 227 << 10;  // of an H200
-alignas(128) unsigned char memory[kSharedMemory];
+alignas(128) unsigned char memory[kMostSharedMemory];
 
 [[noreturn]] void die(const char* why) {
   std::fprintf(stderr, "emulated: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, why);
@@ -137,29 +138,46 @@ std::vector<unsigned> numbers(int64_t count, unsigned order) {
   return all;
 }
 
-unsigned chosen_order() {
-  const char* const chosen = std::getenv("DESCEND_EMULATED_ORDER");
-  return chosen == nullptr ? 0 : static_cast<unsigned>(std::atoi(chosen));
+// Where to go on when a thread touches what is not there.
+sigjmp_buf behind_kernel;
+thread_local bool runs_kernel = false;
+struct sigaction before_kernel;
+void leave_kernel(int) {
+  if (runs_kernel) siglongjmp(behind_kernel, 1);
+  sigaction(SIGSEGV, &before_kernel, nullptr);  // another thread's: it comes again
 }
-// Of the card: smaller ones have less.
-size_t memory_of_block() { return chosen_order() == 1 ? 99 << 10 : sizeof memory; }
 
 }  // namespace
 
-void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
+cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
   static std::mutex& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
   const unsigned order = chosen_order();
   gridDim = {static_cast<unsigned>(blocks), 1, 1};
   blockDim = {static_cast<unsigned>(threads), 1, 1};
   function = &thread;
-  if (shared > memory_of_block()) die("so much shared memory is not there");
-  const std::vector<unsigned> by_thread = numbers(threads, order);
-  for (const unsigned block : numbers(blocks, order)) {
-    blockIdx.x = block;
-    std::memset(memory, 0xa5, shared);
-    run_block(by_thread);
+  if (shared > static_cast<size_t>(shared_memory_of_block())) die("so much shared memory is not there");
+  const std::vector<unsigned> by_thread = numbers(threads, order), by_block = numbers(blocks, order);
+  struct sigaction leave {};
+  leave.sa_handler = leave_kernel;
+  sigaction(SIGSEGV, &leave, &before_kernel);
+  runs_kernel = true;
+  const bool failed = sigsetjmp(behind_kernel, 1) != 0;
+  if (!failed) {
+    for (const unsigned block : by_block) {
+      blockIdx.x = block;
+      std::memset(memory, 0xa5, shared);
+      run_block(by_thread);
+    }
   }
+  runs_kernel = false;
+  sigaction(SIGSEGV, &before_kernel, nullptr);
+  for (Fiber& fiber : fibers) {  // where they were left
+    fiber.state = Fiber::kDone;
+    fiber.copies.clear();
+    fiber.batches.clear();
+  }
+  return failed ? cudaErrorIllegalAddress : cudaSuccess;
 }
 
 bool wait_for_block(bool vote) {
@@ -211,21 +229,4 @@ void wait_for_copies(size_t but_batches) {
 
 }  // namespace emulated
 
-KernelTable& cuda_kernels() {
-  static KernelTable& table = *new KernelTable;
-  return table;
-}
-CudaLaunch cuda_launch(Launch&) {
-  static CudaScratch& scratch = *new CudaScratch{};
-  return {.stream = nullptr,
-          .scratch = &scratch,
-          .multiprocessors = 4,
-          .shared_memory = static_cast<int>(emulated::memory_of_block()),
-          .largest_cluster = 1};
-}
-
 }  // namespace descend
-
-#define FAKE_NAME "emulated"
-#define FAKE_KERNELS cuda_kernels()
-#include "tests/plugin/fake.cc"

@@ -16,9 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-#define DESCEND_EMULATED  // launch.cuh and elements.cuh leave out what only nvcc compiles, launch.h has less scratch,
-                          // and the upsampling asks for less
 #include "src/backends/cuda/launch.h"
+#include "tests/plugin/emulated_runtime.h"
 
 #undef __shared__
 #define __shared__ static  // blocks run one after the other
@@ -31,8 +30,8 @@ extern dim3 blockDim, gridDim;
 
 namespace descend::emulated {
 
-// Runs the function by every thread of every block.
-void run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread);
+// Runs the function by every thread of every block, until one does what a card does not survive.
+cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread);
 
 // Return when all threads of the block, so many that meet at a place, or those of the warp that the mask names, are
 // here.
@@ -103,10 +102,11 @@ inline int max(int a, int b) { return std::max(a, b); }
 namespace descend::cuda {
 
 template <class... Parameters, class... Arguments>
-Status start(const CudaLaunch&, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
+Status start(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int threads, size_t shared,
              const Arguments&... arguments) {
-  emulated::run(blocks, threads, shared, [&] { kernel(arguments...); });
-  return {};
+  if (blocks == 0) return {};
+  const auto all = [=] { return emulated::run(blocks, threads, shared, [&] { kernel(arguments...); }); };
+  return cuda_status(emulated::launch(on.stream, all), "to launch a kernel, or in work before it");
 }
 template <class... Parameters, class... Arguments>
 Status start_in_clusters(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t blocks, int, int threads,
