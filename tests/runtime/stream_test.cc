@@ -198,7 +198,9 @@ TEST_F(RuntimeStream, a_host_function_may_add_work_to_its_own_stream) {
                   },
                   nullptr),
               ACL_SUCCESS);
-    if (*synchronous == '1') EXPECT_EQ(ran, 3) << "all is done when the call returns";
+    if (*synchronous == '1') {
+      EXPECT_EQ(ran, 3) << "all is done when the call returns";
+    }
     EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS) << "for the function, that is";
     EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
     EXPECT_EQ(ran, 3);

@@ -93,12 +93,13 @@ int threads_for(int width) {
   if (width - 1 <= others) return width;
   const size_t stack = tbb::global_control::active_value(tbb::global_control::thread_stack_size);
   const SpareThreads spare = spare_threads(width - 1, stack);
-  others = std::max(others, spare.count);
+  // Where they are few, half of them are left to streams and the program.
+  others = std::max(others, spare.error == 0 ? spare.count : spare.count / 2);
   const int threads = std::min(width, others + 1);
   if (threads < width)
     log(LogLevel::kWarning,
         cat("the cpu device computes with ", threads, threads == 1 ? " thread" : " threads", " instead of ", width,
-            ", because no more could be made: ", std::generic_category().message(spare.error),
+            ", because not as many can be made: ", std::generic_category().message(spare.error),
             " (pids.max of the control group and RLIMIT_NPROC are such limits)"));
   permit(threads, threads < width);
   return threads;
