@@ -57,6 +57,9 @@ class EmulatedCard(OnACard, unittest.TestCase):
     def test_a_host_function_may_use_another_card_than_its_streams(self):
         self.assertRegex(self.start("cards"), "the other: 0, this one: 0, 7 ")
 
+    def test_memory_of_the_host_is_given_back_after_what_any_card_has_to_do(self):
+        self.assertRegex(self.start("pinned"), "pinned: 0, 7 ")
+
     def test_a_card_that_had_nothing_to_give_may_be_asked_again(self):
         for what in ("device", "stream"):
             with self.subTest(what):

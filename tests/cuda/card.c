@@ -186,6 +186,31 @@ static int again(void) {
   return 0;
 }
 
+/* Memory of the host is any card's: a copy to another than the one it was asked of still needs it. */
+static volatile int may_go_on = 0;
+static void wait_a_while(void* argument) {
+  (void)argument;
+  while (!may_go_on) continue;
+}
+static int pinned(void) {
+  void* host = NULL;
+  aclrtMallocHost(&host, COUNT);
+  memset(host, 7, COUNT);
+  aclrtStream other;
+  int status = aclrtSetDevice(1);
+  if (status == 0) status = aclrtCreateStream(&other);
+  void* memory = device_copy(NULL, COUNT);
+  if (status == 0) status = aclrtLaunchHostFunc(other, wait_a_while, NULL);
+  if (status == 0) status = aclrtMemcpyAsync(memory, COUNT, host, COUNT, ACL_MEMCPY_HOST_TO_DEVICE, other);
+  if (status == 0) status = aclrtFreeHost(host);
+  may_go_on = 1;
+  if (status == 0) status = aclrtSynchronizeStream(other);
+  char last = 0;
+  aclrtMemcpy(&last, 1, (char*)memory + COUNT - 1, 1, ACL_MEMCPY_DEVICE_TO_HOST);
+  printf("pinned: %d, %d %s\n", status, last, text());
+  return 0;
+}
+
 int main(int count, char** arguments) {
   aclrtStream stream;
   const char* how = count > 1 ? arguments[1] : "";
@@ -196,6 +221,7 @@ int main(int count, char** arguments) {
   if (strcmp(how, "fault") == 0) return fault(stream, 0);
   if (strcmp(how, "seen") == 0) return fault(stream, 1);
   if (strcmp(how, "cards") == 0) return cards(stream);
+  if (strcmp(how, "pinned") == 0) return pinned();
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "rows") == 0) return rows(stream);
   if (strcmp(how, "overlap") == 0) return overlap(stream);

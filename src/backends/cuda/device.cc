@@ -13,6 +13,11 @@ namespace {
 
 constexpr uint64_t kKept = uint64_t{1} << 30;  // bytes of freed memory that the pool keeps for the next allocations
 
+std::vector<CudaDevice*>& all_devices() {  // made before any is used, and never destroyed
+  static auto& all = *new std::vector<CudaDevice*>;
+  return all;
+}
+
 }  // namespace
 
 CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
@@ -21,7 +26,9 @@ CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
       memory_(properties.totalGlobalMem),
       multiprocessors_(properties.multiProcessorCount),
       shared_memory_(static_cast<int>(properties.sharedMemPerBlockOptin)),
-      largest_cluster_(10 * properties.major + properties.minor >= DESCEND_FIRST_WITH_CLUSTERS ? 8 : 1) {}
+      largest_cluster_(10 * properties.major + properties.minor >= DESCEND_FIRST_WITH_CLUSTERS ? 8 : 1) {
+  all_devices().push_back(this);
+}
 
 bool CudaDevice::ready() const {
   if (cuda_is_the_parents()) {
@@ -86,15 +93,20 @@ void* CudaDevice::allocate(size_t bytes) {
   return nullptr;
 }
 
-void CudaDevice::give_back_after_all(void* memory, void (*give_back)(CudaDevice&, void*)) {
+void CudaDevice::give_back_after(std::span<CudaDevice* const> devices, void* memory,
+                                 void (*give_back)(CudaDevice&, void*)) {
   if (memory == nullptr || cuda_is_the_parents() || !ready()) return;
   // Ends, and gives the memory back, when the last queue that has work now has let it go.
   const std::shared_ptr<void> block(memory, [this, give_back](void* all) {
     use();
     give_back(*this, all);
   });
-  const std::lock_guard lock(mutex_);
-  for (CudaQueue* const queue : queues_) queue->hold_up(frees_, block);
+  for (CudaDevice* const device : devices) {
+    if (!device->is_ready_.load(std::memory_order_acquire)) continue;
+    device->use();
+    const std::lock_guard lock(device->mutex_);
+    for (CudaQueue* const queue : device->queues_) queue->hold_up(device->frees_, block);
+  }
 }
 
 void CudaDevice::forget(const CudaQueue& queue, FunctionRef<void()> at_its_end) {
@@ -104,7 +116,8 @@ void CudaDevice::forget(const CudaQueue& queue, FunctionRef<void()> at_its_end) 
 }
 
 void CudaDevice::free(void* memory) {
-  give_back_after_all(memory, [](CudaDevice& device, void* all) { cudaFreeAsync(all, device.frees_); });
+  CudaDevice* const own[] = {this};
+  give_back_after(own, memory, [](CudaDevice& device, void* all) { cudaFreeAsync(all, device.frees_); });
 }
 
 void* CudaDevice::allocate_host(size_t bytes) {
@@ -118,8 +131,8 @@ void* CudaDevice::allocate_host(size_t bytes) {
 }
 
 void CudaDevice::free_host(void* memory) {
-  // CUDA waits for the card before it gives back memory of the host.
-  give_back_after_all(memory, [](CudaDevice&, void* all) { cudaFreeHost(all); });
+  // Any card may still have to copy it.  CUDA waits for what they have been given before it gives memory back.
+  give_back_after(all_devices(), memory, [](CudaDevice&, void* all) { cudaFreeHost(all); });
 }
 
 Status CudaDevice::copy(void* to, const void* from, size_t bytes) {

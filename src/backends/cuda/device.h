@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,8 @@ class CudaDevice final : public Device {
   Status not_ready() const;
   bool ready() const;  // makes the streams and the pool when first called: until then the card is not touched
   bool make_ready() const;
-  void give_back_after_all(void* memory, void (*give_back)(CudaDevice&, void*));
+  // Gives memory of this device back when all streams of those have done what they have to do now.
+  void give_back_after(std::span<CudaDevice* const> devices, void* memory, void (*give_back)(CudaDevice&, void*));
 
   const int index_;
   const std::string name_;
