@@ -30,9 +30,9 @@ class Programs:
                 f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-ldl",
                 "-o", cls.folder / name)
 
-    def start(self, program, how, status=0, **variables):
+    def start(self, program, *how, status=0, **variables):
         environment = clean_environment(LD_LIBRARY_PATH=f"{prefix()}/lib64", **self.variables, **variables)
-        process = subprocess.Popen([self.folder / program, how], env=environment, text=True, start_new_session=True,
+        process = subprocess.Popen([self.folder / program, *map(str, how)], env=environment, text=True, start_new_session=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             output, _ = process.communicate(timeout=PATIENCE)
@@ -100,15 +100,12 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
         self.fork("first_allocation")
 
     def test_loops_get_by_with_the_threads_that_can_be_made(self):
-        # Half of what can be made is left to streams and the program.
-        for spare, said in ((0, "1 thread instead of 8"), (1, "1 thread instead of 8"), (3, "2 threads instead of 8"),
-                            (6, "4 threads instead of 8")):
-            with self.subTest(spare=spare):
-                output = self.start("threads", str(spare), DESCEND_THREADS="8", ASCEND_GLOBAL_LOG_LEVEL="2")
-                self.assertEqual(output.count(said), 1, output)
-                self.assertIn(f"{1 + spare // 2} threads are running", output)
-        output = self.start("threads", "7", DESCEND_THREADS="8", ASCEND_GLOBAL_LOG_LEVEL="2")
-        self.assertNotIn("instead of", output)
+        for can_be_made, taken in ((0, 0), (1, 0), (3, 1), (7, 3), (10, 6), (11, 7)):  # some are left to streams
+            with self.subTest(can_be_made=can_be_made):
+                output = self.start("threads", can_be_made, taken, DESCEND_THREADS="8", ASCEND_GLOBAL_LOG_LEVEL="2")
+                self.assertIn(f"{1 + taken} threads are running", output)
+                warned = f"{1 + taken} thread{'s' if taken else ''} instead of 8"
+                self.assertEqual(output.count(warned), 1 if taken < 7 else 0, output)
 
 
 if __name__ == "__main__":

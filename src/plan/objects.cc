@@ -32,14 +32,4 @@ Pool<aclScalarList>& scalar_lists() {
   return pool;
 }
 
-namespace {
-
-// A child whose parent forked while another thread made one would wait for that thread.
-[[maybe_unused]] const bool made_at_load = [] {
-  tensors(), scalars(), int_arrays(), float_arrays(), bool_arrays(), tensor_lists(), scalar_lists();
-  return true;
-}();
-
-}  // namespace
-
 }  // namespace descend

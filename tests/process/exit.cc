@@ -54,15 +54,16 @@ struct ThreadLateUser {
 };
 thread_local ThreadLateUser thread_late_user;
 
-thread_local bool end_at_next_key = false;
+thread_local bool ends_with_next_thread = false;
 
 }  // namespace
 
-// oneTBB makes a key when it is used for the first time: that is when the signal comes.
-extern "C" int pthread_key_create(pthread_key_t* key, void (*destructor)(void*)) noexcept {
-  using Create = int(pthread_key_t*, void (*)(void*));
-  if (end_at_next_key) raise(SIGTERM);
-  return reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_key_create"))(key, destructor);
+// The first parallel loop makes threads, and takes signals when it has: so it is interrupted in the middle.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+                              void* argument) noexcept {
+  using Create = int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  if (ends_with_next_thread) raise(SIGTERM);
+  return reinterpret_cast<Create*>(dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, function, argument);
 }
 
 int main(int, char** arguments) {
@@ -132,9 +133,9 @@ int main(int, char** arguments) {
     void *from = nullptr, *to = nullptr;
     check(aclrtMalloc(&from, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
     check(aclrtMalloc(&to, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
-    end_at_next_key = true;
+    ends_with_next_thread = true;
     check(aclrtMemcpy(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE), "copy");
-    end_at_next_key = false;
+    ends_with_next_thread = false;
   } else {
     return 2;
   }

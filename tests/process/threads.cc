@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Copies where as many threads can be made as its argument says and not one more, as in a control group with a limit (a
-// user's, RLIMIT_NPROC, is none for root).
+// Copies where as many threads can be made as its first argument says and not one more, as in a control group with a
+// limit (a user's, RLIMIT_NPROC, is none for root).  As many as the second says are for that; then three streams have
+// theirs, if those are left.
 #include <acl/acl.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -49,6 +50,7 @@ extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attribute
 
 int main(int, char** arguments) {
   most = std::atoi(arguments[1]);
+  const int expected = std::atoi(arguments[2]);
   constexpr size_t kBytes = 64 << 20;  // many parts, for all threads
   std::vector<char> bytes(kBytes);
   for (size_t i = 0; i < kBytes; ++i) bytes[i] = static_cast<char>(i * 31 >> 8);
@@ -58,13 +60,22 @@ int main(int, char** arguments) {
   check(aclrtMalloc(&from, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
   check(aclrtMalloc(&to, kBytes, ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
   std::memcpy(from, bytes.data(), kBytes);
-  const int asked = std::atoi(std::getenv("DESCEND_THREADS")) - 1, expected = most < asked ? most / 2 : asked;
-  // Until as many are there as there should be, and on.
-  for (int round = 0; round < 10 || running < expected; ++round) {
+  const auto copy = [&] {
     std::memset(to, 0, kBytes);
     check(aclrtMemcpy(to, kBytes, from, kBytes, ACL_MEMCPY_DEVICE_TO_DEVICE), "copy");
-    if (std::memcmp(to, bytes.data(), kBytes) != 0) return std::puts("wrong bytes"), 1;
-  }
+    if (std::memcmp(to, bytes.data(), kBytes) != 0) std::puts("wrong bytes"), std::fflush(stdout), _Exit(1);
+  };
+  // Until as many are there as there should be, and on.
+  for (int round = 0; round < 10 || running < expected; ++round) copy();
   std::printf("%d threads are running\n", 1 + running);
+  for (int i = 0; i < 3 && running < most; ++i) {
+    aclrtStream stream = nullptr;
+    check(aclrtCreateStream(&stream), "stream");
+    check(aclrtLaunchHostFunc(
+              stream, [](void*) {}, nullptr),
+          "host function");
+    check(aclrtSynchronizeStream(stream), "synchronise");
+  }
+  for (int round = 0; round < 10; ++round) copy();
   return 0;
 }

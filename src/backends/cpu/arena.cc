@@ -11,11 +11,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <system_error>
+#include <thread>
 
 #include "src/backends/cpu/fork.h"
 #include "src/backends/cpu/spare_threads.h"
@@ -26,6 +28,8 @@
 namespace descend {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr uint32_t kNever = UINT32_MAX;
 std::atomic<uint32_t> first_used_in{kNever};  // the fork generation that started oneTBB
 std::atomic<bool> ending{false};
@@ -33,23 +37,6 @@ std::atomic<bool> ending{false};
 // Held by a thread on its way into oneTBB.  Constant from the start: the thread sanitizer, which sees who locks it,
 // does not see in this file who made it.
 constinit std::mutex entering;
-// Whether this thread may be the one that holds it.  A signal handler that ends the process looks at it.
-constinit thread_local volatile std::sig_atomic_t entering_here = 0;
-
-class Entering {
- public:
-  Entering() {
-    entering_here = 1;
-    entering.lock();
-  }
-  ~Entering() {
-    entering.unlock();
-    entering_here = 0;
-  }
-  Entering(const Entering&) = delete;
-  Entering& operator=(const Entering&) = delete;
-};
-
 // A child cannot use the oneTBB that its parent started.
 bool started_by_parent() {
   const uint32_t used_in = first_used_in.load(std::memory_order_relaxed);
@@ -61,9 +48,13 @@ bool started_by_parent() {
 const struct EndOfProcess {
   ~EndOfProcess() {
     if (started_by_parent()) return;  // the lock may be held for ever by a thread that is not here
-    // Where a signal handler ends the process, what it has interrupted does not go on and is not waited for.
-    std::unique_lock lock(entering, std::defer_lock);
-    if (entering_here == 0) lock.lock();
+    // Not for long: a signal handler that ends the process may have interrupted who holds the lock.
+    const auto latest = Clock::now() + std::chrono::seconds(1);
+    std::unique_lock lock(entering, std::try_to_lock);
+    while (!lock.owns_lock() && Clock::now() < latest) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      (void)lock.try_lock();
+    }
     ending.store(true, std::memory_order_relaxed);
   }
 } end_of_process;
@@ -86,23 +77,37 @@ void permit(int threads, bool no_more) {
   permitted = threads;
 }
 
-// How many threads an arena of this width gets, its caller's among them.  Where oneTBB cannot make one that it counts
-// on, it throws in another of its threads, and the process ends: so they are tried before.
-int threads_for(int width) {
-  static int others = 0;  // oneTBB has these, or can make them
-  if (width - 1 <= others) return width;
+// How many threads an arena of this width gets, its caller's among them, and why they are fewer.  Where oneTBB cannot
+// make one that it counts on, it throws in another of its threads, and the process ends: so they are tried before.
+int threads_for(int width, std::string& why_fewer) {
+  static int others = 0;  // that oneTBB has
+  const int more = width - 1 - others;
+  if (more <= 0) return width;
+  // Streams and the program need some, too: these, or where not even these are there, half of them.
+  constexpr int kForThem = 4;
   const size_t stack = tbb::global_control::active_value(tbb::global_control::thread_stack_size);
-  const SpareThreads spare = spare_threads(width - 1, stack);
-  // Where they are few, half of them are left to streams and the program.
-  others = std::max(others, spare.error == 0 ? spare.count : spare.count / 2);
-  const int threads = std::min(width, others + 1);
+  const SpareThreads spare = spare_threads(more + kForThem, stack);
+  others += std::min(more, std::max(spare.count / 2, spare.count - kForThem));
+  const int threads = others + 1;
   if (threads < width)
-    log(LogLevel::kWarning,
-        cat("the cpu device computes with ", threads, threads == 1 ? " thread" : " threads", " instead of ", width,
-            ", because not as many can be made: ", std::generic_category().message(spare.error),
-            " (pids.max of the control group and RLIMIT_NPROC are such limits)"));
+    why_fewer = cat("the cpu device computes with ", threads, threads == 1 ? " thread" : " threads", " instead of ",
+                    width, ", because not as many can be made: ", std::generic_category().message(spare.error),
+                    " (pids.max of the control group and RLIMIT_NPROC are such limits)");
   permit(threads, threads < width);
   return threads;
+}
+
+// Has oneTBB make the arena's threads while it is known that they can be made; it would make each when it first needs
+// it.  On a busy machine they may not all run within the time.
+void start_threads(Arena& arena) {
+  if (arena.threads == 1) return;
+  const auto latest = Clock::now() + std::chrono::milliseconds(20);
+  std::atomic<int> here{0};
+  const auto wait_for_all = [&](int) {
+    ++here;
+    while (here < arena.threads && Clock::now() < latest) std::this_thread::yield();
+  };
+  arena.arena.execute([&] { tbb::parallel_for(0, arena.threads, wait_for_all, tbb::static_partitioner()); });
 }
 
 // Held while oneTBB counts the cores, for which others wait in it: so a fork waits, too, and no child waits for ever.
@@ -123,18 +128,25 @@ Arena* arena_of(int width) {
     return arena;
   uint32_t never = kNever;
   first_used_in.compare_exchange_strong(never, fork_generation());
-  const Entering on_the_way_in;
-  if (ending.load(std::memory_order_relaxed)) return nullptr;
-  static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
-  std::unique_ptr<Arena>& arena = arenas[width];
-  if (arena == nullptr) {
-    arena = std::make_unique<Arena>(width, threads_for(width));
-    arena->arena.initialize();
+  std::string why_fewer;
+  Arena* found = nullptr;
+  {
+    const std::lock_guard lock(entering);
+    if (ending.load(std::memory_order_relaxed)) return nullptr;
+    static auto& arenas = *new std::map<int, std::unique_ptr<Arena>>;
+    std::unique_ptr<Arena>& arena = arenas[width];
+    if (arena == nullptr) {
+      arena = std::make_unique<Arena>(width, threads_for(width, why_fewer));
+      arena->arena.initialize();
+      start_threads(*arena);
+    }
+    tbb::this_task_arena::isolate([] {});  // nothing but making this thread known
+    known_to_tbb = true;
+    found = arena.get();
+    current.store(found, std::memory_order_release);
   }
-  tbb::this_task_arena::isolate([] {});  // nothing but making this thread known
-  known_to_tbb = true;
-  current.store(arena.get(), std::memory_order_release);
-  return arena.get();
+  if (!why_fewer.empty()) log(LogLevel::kWarning, why_fewer);
+  return found;
 }
 
 }  // namespace
