@@ -26,11 +26,11 @@ const struct Unload {
 } unload;
 
 // Read when the plug-in is loaded: later a test may set variables while a stream works.
-const std::string& variable(const char* name) {
+std::string variable(const char* name) {
   const char* const value = std::getenv(name);
-  return *new std::string(value == nullptr ? "" : value);
+  return value == nullptr ? "" : value;
 }
-const std::string& refused = variable("DESCEND_EMULATED_REFUSES");
+const std::string& refused = *new std::string(variable("DESCEND_EMULATED_REFUSES"));
 const unsigned order = static_cast<unsigned>(std::atoi(variable("DESCEND_EMULATED_ORDER").c_str()));
 
 // Whether this is what the card has not to give, the first time that it is asked for it.
