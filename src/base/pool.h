@@ -13,6 +13,7 @@
 #include <mutex>
 #include <new>
 
+#include "src/base/address_space.h"
 #include "src/base/leaf_mutex.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -29,14 +30,10 @@ template <class T> class Pool {
  public:
   // So many free slots rest before the first of them is used again: a stale pointer stays recognisable for long.
   explicit Pool(size_t resting = 256) noexcept : resting_(resting) {
-    for (size_t bytes = kReserved; bytes >= kSmallest; bytes /= 2) {
-      void* at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (at == MAP_FAILED) continue;
-      slots_ = static_cast<Slot*>(at);
-      capacity_ = bytes / sizeof(Slot);
-      reserved_ = bytes;
-      return;
-    }
+    const AddressSpace space = reserve_addresses(kReserved, kSmallest, kShare);
+    slots_ = static_cast<Slot*>(space.begin);
+    capacity_ = space.bytes / sizeof(Slot);
+    reserved_ = space.bytes;
   }
 
   Pool(const Pool&) = delete;
@@ -166,7 +163,8 @@ template <class T> class Pool {
   static constexpr int kAddressBits = 48;
   static constexpr size_t kStep = size_t{256} << 10;     // bytes made usable at a time
   static constexpr size_t kReserved = size_t{1} << 30;   // of address space, not of memory
-  static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited
+  static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited, or
+  static constexpr size_t kShare = 256;                  // so much of it
 
   static uint64_t number(uint64_t life) { return life / kNextLife & 0xffff; }
   static bool is(uint64_t life, const void* handle) {

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include "src/base/address_space.h"
 #include "src/base/text.h"
 #include "src/device/device.h"
 
@@ -18,6 +19,7 @@ constexpr size_t kMost = size_t{1} << 34;  // a sanitizer has its own plans with
 constexpr size_t kMost = size_t{1} << 44;  // of address space; all the device memory the program ever allocates
 #endif
 constexpr size_t kLeast = size_t{1} << 30;
+constexpr size_t kShare = 4;  // of the addresses that the process may have
 
 }  // namespace
 
@@ -33,13 +35,12 @@ Blocks::~Blocks() {
 }
 
 std::byte* Blocks::reserve(size_t bytes) {
-  for (size_t room = kMost; !tried_ && space_ == nullptr && room >= kLeast; room /= 2) {
-    void* at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) continue;
-    room_ = room;
-    space_ = static_cast<std::byte*>(at);
+  if (!tried_) {
+    const AddressSpace space = reserve_addresses(kMost, kLeast, kShare);
+    room_ = space.bytes;
+    space_ = static_cast<std::byte*>(space.begin);
+    tried_ = true;
   }
-  tried_ = true;
   // A page apart from the next: an address past the end is nobody's.
   const size_t whole = (bytes + kPage - 1) / kPage * kPage + kPage;
   if (space_ == nullptr || whole > room_ - used_) return nullptr;
