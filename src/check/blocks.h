@@ -18,11 +18,11 @@
 
 namespace descend {
 
-// From the first to past the last byte of a view.
+// From the first to past the last byte of a view; of one that is too long for any memory, to the end of all addresses.
 inline Extent extent_of(const aclTensor& view) {
   Extent extent{};
-  is_addressable(view, extent);
-  return extent;
+  if (is_addressable(view, extent)) return extent;
+  return {static_cast<int64_t>(reinterpret_cast<uintptr_t>(view.data)), INT64_MAX};
 }
 
 // Work that touched memory and may not be over.

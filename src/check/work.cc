@@ -17,7 +17,7 @@ constinit thread_local bool values_say_nothing = false;
 aclTensor bytes_at(const void* address, uint64_t bytes) {
   aclTensor view;
   view.dtype = DataType::kUint8;
-  view.shape = {static_cast<int64_t>(bytes)};
+  view.shape = {static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX))};
   view.strides = {1};
   view.data = const_cast<void*>(address);
   return view;
@@ -80,14 +80,12 @@ void Checker::copy(Look& look, const Work& work) {
     if (block == nullptr && !blocks_.reserved(address)) return nullptr;  // memory of the host
     const aclTensor view = bytes_at(address, work.bytes);
     if (block != nullptr && block->memory.kind == MemoryKind::kHost && !block->freed) {
-      touch(look, argument, *block, view, written);
+      if (!work.refused) touch(look, argument, *block, view, written);
       return nullptr;
     }
-    if (Block* device = device_block(look, argument, view)) {
-      touch(look, argument, *device, view, written);
-      return device;
-    }
-    return nullptr;
+    Block* const device = device_block(look, argument, view);
+    if (device != nullptr && !work.refused) touch(look, argument, *device, view, written);
+    return device;
   };
   const char* const to_name = work.from == nullptr ? "devPtr" : "dst";
   Block* const from = work.from == nullptr ? nullptr : side(work.from, "src", false);
@@ -115,6 +113,7 @@ void Checker::copy(Look& look, const Work& work) {
         if (block != nullptr) look.found.back().sites.push_back({"the device memory was allocated at", block->made});
     }
   }
+  if (work.refused) return;
   if (to == nullptr) {
     if (from != nullptr) check_written(look, "src", *from, bytes_at(work.from, work.bytes));
     return;
@@ -141,7 +140,7 @@ void Checker::sample(const Look& look, const Work& work, Block& to) {
   // What a stream reads when it comes to it is not known yet, nor what a function in one may write before.
   const Block* const pinned = blocks_.find(work.from);
   if (!host_functions_.empty() || (pinned != nullptr && look.stream != nullptr)) return;
-  // A copy past the end of its source is told to us and then refused.
+  // A copy past the end of its source is not done, whoever tells us of it.
   const auto from = reinterpret_cast<uintptr_t>(work.from);
   if (pinned != nullptr && from - pinned->begin() + work.bytes > pinned->memory.bytes) return;
   to.copied = Sample(work.from, work.bytes, look.site);

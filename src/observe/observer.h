@@ -66,7 +66,8 @@ struct Work {
   void* to = nullptr;
   const void* from = nullptr;
   uint64_t bytes = 0;
-  int32_t kind = -1;  // of a copy: aclrtMemcpyKind
+  int32_t kind = -1;     // of a copy: aclrtMemcpyKind
+  bool refused = false;  // it is not done: its ranges are not within memory that the runtime knows
 };
 
 // Looks at one run, right before and after its kernels are launched, on the thread that does so.  Where the memory is

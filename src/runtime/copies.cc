@@ -50,7 +50,8 @@ Work work_of(const Copy& copy) {
 Work work_of(const Fill& fill) { return {.function = current_function(), .to = fill.at, .bytes = fill.bytes}; }
 
 // A range that is none of one's own: observers know best whose it is.
-Status refuse(const Status& why, const Work& work) {
+Status refuse(const Status& why, Work work) {
+  work.refused = true;
   observe([&](Observer& o) { (void)o.submitting(nullptr, work); });
   return why;
 }

@@ -94,6 +94,29 @@ TEST_F(CheckChecker, a_copy_within_the_device_carries_over_what_was_not_written)
   free(to);
 }
 
+TEST_F(CheckChecker, a_copy_that_is_refused_has_written_nothing) {
+  const Allocation memory = allocate(64);
+  const std::vector<std::byte> host(64);
+  (void)checker_.submitting(
+      nullptr,
+      {.function = "aclrtMemcpy", .to = memory.begin, .from = host.data(), .bytes = 64, .kind = 1, .refused = true});
+  EXPECT_EQ(found(), Ids{});
+  (void)run(1, {use("self", memory, false)});
+  EXPECT_EQ(found(), Ids{"DSC-107"});
+  free(memory);
+}
+
+TEST_F(CheckChecker, a_copy_of_more_bytes_than_there_are_addresses_is_told_and_over) {
+  const Allocation from = allocate(64), to = allocate(64);
+  copy_in(from);
+  for (const uint64_t bytes : {uint64_t{INT64_MAX}, uint64_t{1} << 63, UINT64_MAX})
+    (void)checker_.submitting(
+        nullptr, {.function = "aclrtMemcpy", .to = to.begin, .from = from.begin, .bytes = bytes, .kind = 3});
+  EXPECT_EQ(found(), (Ids{"DSC-101", "DSC-101"})) << "of both sides, once for all that are made at one place";
+  free(from);
+  free(to);
+}
+
 TEST_F(CheckChecker, many_threads_that_do_right_are_told_nothing) {
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 8; ++t)
