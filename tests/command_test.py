@@ -225,6 +225,18 @@ class Run(unittest.TestCase):
         self.assertEqual(descend("run", "--", self.folder / "opens", LD_PRELOAD="libm.so.6").stdout,
                          "ours\nchild: libm.so.6\n")
         self.assertEqual(descend("run", "--", "sh", "-c", "echo $LD_PRELOAD").stdout, "\n")
+        # The loader's list has no way to write a space.
+        spaced = self.folder / "with a space"
+        shutil.copytree(prefix(), spaced, symlinks=True)
+        result = subprocess.run([spaced / "bin/descend", "run", "--", self.folder / "linked"], capture_output=True,
+                                text=True, env=clean_environment())
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("without spaces and colons", result.stderr)
+        self.assertEqual(len(result.stderr.splitlines()), 1)
+
+    def test_a_variable_in_another_encoding_is_shown_as_such(self):
+        result = descend("info", "--quick", "--json", DESCEND_X=b"\xff\xfe")
+        self.assertEqual(json.loads(result.stdout)["variables"]["DESCEND_X"], "\ufffd\ufffd", result.stderr)
 
     def test_the_program_may_stand_without_a_mark_before_it(self):
         self.assertEqual(descend("run", "--threads", "3", "sh", "-c", 'echo $DESCEND_THREADS "$@"', "sh", "--json", "--",

@@ -9,7 +9,8 @@
 
 namespace descend::tool {
 
-void print(const Json& document) { std::cout << document.dump(2) << "\n"; }
+// A name of the environment or the disk may be in another encoding: what is no UTF-8 is shown as such.
+void print(const Json& document) { std::cout << document.dump(2, ' ', false, Json::error_handler_t::replace) << "\n"; }
 
 void fail(Command& command, const std::string& why, int status) {
   if (command.json)

@@ -40,8 +40,15 @@ Variables variables_of(const Options& options, bool json) {
 void run(Command& command, const Options& options) {
   if (command.program.empty()) return fail(command, "run needs a program: descend run [OPTIONS] -- program args...");
   Variables variables = variables_of(options, command.json);
-  if (std::string list = preload_for(command.program[0], variables); !list.empty())
+  if (std::string list = preload_for(command.program[0], variables); !list.empty()) {
+    if (prefix().string().find_first_of(": \t\n") != std::string::npos)
+      return fail(command,
+                  command.program[0] +
+                      " was built to use another installation, and libraries can only come before those of one "
+                      "in a folder without spaces and colons: move this one from " +
+                      prefix().string());
     variables["LD_PRELOAD"] = std::move(list);
+  }
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> argv;
   for (std::string& argument : command.program) argv.push_back(argument.data());
