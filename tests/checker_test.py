@@ -106,6 +106,13 @@ class Programs(Built):
                 _, found = self.check(program, arguments=[what])
                 self.assertEqual([each["id"] for each in found], expected, found)
 
+    def test_functions_of_the_host_that_never_return_are_not_waited_for(self):
+        program = self.build(PROGRAMS / "dropped.c")
+        for how, expected in (("failed", {"DSC-101", "DSC-107"}), ("unsubscribed", {"DSC-107"}), ("ended", {"DSC-107"})):
+            with self.subTest(how):
+                _, found = self.check(program, arguments=[how])
+                self.assertEqual({each["id"] for each in found}, expected, found)
+
     def test_results_that_are_not_finite_are_seen_in_every_dtype_and_layout(self):
         program = self.build(PROGRAMS / "results.c")
         names = re.findall(r"(?m)^  ACL_(FLOAT|FLOAT16|BF16|DOUBLE|COMPLEX\d+) = (\d+),$",

@@ -176,23 +176,22 @@ void Checker::joined_event(const void* event) {
 void Checker::stream_ended(const StreamInfo& stream) {
   const std::lock_guard lock(mutex_);
   order_.end(stream.id);
-  host_functions_.erase(stream.id);  // those it never came to
+  std::erase_if(host_calls_, [&](const auto& each) { return each.second.stream == stream.id; });
 }
 
 // A function of the program runs after what its stream had to do when it was queued, and may write what later work
 // reads.
-void Checker::host_function(uint32_t stream, HostFunction moment) {
+void Checker::host_function(uint32_t stream, const void* call, HostFunction moment) {
   const std::lock_guard lock(mutex_);
   if (moment == HostFunction::kQueued) {
     const Order::Moment queued = order_.submit(stream);
-    host_functions_[stream].push_back({queued.number, queued.after});
+    host_calls_[call] = {stream, queued.number, queued.after};
     return;
   }
-  const auto it = host_functions_.find(stream);
-  if (it == host_functions_.end()) return;
-  if (moment == HostFunction::kBegins) order_.join(it->second.front().after);
-  if (moment == HostFunction::kEnds) it->second.pop_front();
-  if (it->second.empty()) host_functions_.erase(it);
+  const auto it = host_calls_.find(call);
+  if (it == host_calls_.end()) return;  // its stream has ended
+  if (moment == HostFunction::kBegins) order_.join(it->second.after);
+  if (moment == HostFunction::kOver) host_calls_.erase(it);
 }
 
 void Checker::dereferenced(const void* address, const Site& site) {

@@ -35,7 +35,7 @@ class Checker final : public Observer {
   void joined(const StreamInfo& stream) override;
   void joined_event(const void* event) override;
   void stream_ended(const StreamInfo& stream) override;
-  void host_function(uint32_t stream, HostFunction moment) override;
+  void host_function(uint32_t stream, const void* call, HostFunction moment) override;
   void finalizing() override { report_alive("aclFinalize"); }
 
   // What is still alive, once.
@@ -101,10 +101,11 @@ class Checker final : public Observer {
   std::deque<const void*> gone_in_order_;
   // Functions of the program that a stream will call: their place there, and what they come after.
   struct HostCall {
+    uint32_t stream;
     uint64_t number;
     VectorClock after;
   };
-  std::map<uint32_t, std::deque<HostCall>> host_functions_;  // of each stream, queued and not over
+  std::map<const void*, HostCall> host_calls_;  // queued and not over
 };
 
 // How a program that would end with 0 ends when something was found.

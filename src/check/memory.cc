@@ -69,9 +69,8 @@ Block* Checker::device_block(Look& look, const std::string& argument, const aclT
 }
 
 bool Checker::comes_later(const Access& other) const {
-  const uint32_t inside = thread_state().inside_stream;
-  const auto it = host_functions_.find(inside);
-  return inside != 0 && it != host_functions_.end() && order_.before(inside, it->second.front().number, other.after);
+  const auto it = host_calls_.find(thread_state().inside_call);
+  return it != host_calls_.end() && order_.before(it->second.stream, it->second.number, other.after);
 }
 
 void Checker::touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written) {
@@ -111,8 +110,8 @@ void Checker::touch(Look& look, const std::string& argument, Block& block, const
 }
 
 void Checker::check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view) {
-  for (const auto& [stream, functions] : host_functions_)  // one of them may be about to write it
-    if (order_.before(stream, functions.front().number, *look.after)) return;
+  for (const auto& [call, queued] : host_calls_)  // one of them may be about to write it
+    if (order_.before(queued.stream, queued.number, *look.after)) return;
   if (block.written.all()) return;
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
     const size_t last = std::min<size_t>(end - block.begin(), block.memory.asked), first = begin - block.begin();

@@ -139,7 +139,7 @@ void Checker::sample(const Look& look, const Work& work, Block& to) {
     return;
   // What a stream reads when it comes to it is not known yet, nor what a function in one may write before.
   const Block* const pinned = blocks_.find(work.from);
-  if (!host_functions_.empty() || (pinned != nullptr && look.stream != nullptr)) return;
+  if (!host_calls_.empty() || (pinned != nullptr && look.stream != nullptr)) return;
   // A copy past the end of its source is not done, whoever tells us of it.
   const auto from = reinterpret_cast<uintptr_t>(work.from);
   if (pinned != nullptr && from - pinned->begin() + work.bytes > pinned->memory.bytes) return;

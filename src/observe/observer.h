@@ -37,8 +37,9 @@ enum class ObjectKind : uint8_t {
   kContext,
 };
 
-// Moments of a function of the program's that a stream calls.
-enum class HostFunction : uint8_t { kQueued, kBegins, kEnds };
+// Moments of a function of the program's that a stream calls.  It may be over without having begun: a stream drops what
+// it has not come to when it ends, or stops after a failure, or loses the thread that runs its callbacks.
+enum class HostFunction : uint8_t { kQueued, kBegins, kOver };
 
 struct StreamInfo {
   uint32_t id = 0;  // never used twice
@@ -118,7 +119,8 @@ class Observer {
   virtual void joined_event(const void* /*event*/) {}
   virtual void stream_ended(const StreamInfo&) {}
 
-  virtual void host_function(uint32_t /*stream*/, HostFunction) {}
+  // The call is known by an address that no other has until it is over.  Told by the thread that runs or drops it.
+  virtual void host_function(uint32_t /*stream*/, const void* /*call*/, HostFunction) {}
 
   virtual void finalizing() {}
 };

@@ -49,7 +49,9 @@ void after_fork_in_child() {
   new (&all.mutex) std::mutex;
   all.initializing = new std::mutex;
   all.reports = new Reports;
-  if (detail::the_thread != nullptr) detail::the_thread->inside_stream = 0;
+  if (detail::the_thread == nullptr) return;
+  detail::the_thread->inside_stream = 0;
+  detail::the_thread->inside_call = nullptr;
 }
 
 }  // namespace

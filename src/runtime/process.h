@@ -17,6 +17,8 @@
 
 namespace descend {
 
+class HostCall;
+
 // A device as aclrtSetDevice and aclrtResetDevice count it.
 struct DeviceUse {
   uint64_t count = 0;
@@ -62,8 +64,9 @@ struct ThreadState {
   const Context* found_context = nullptr;
   uint64_t found_epoch = 0;
   std::weak_ptr<StreamObject> found;
-  // The stream whose host function is running on this thread; 0 when there is none.
+  // The stream that waits for what is running on this thread; 0 when there is none.
   uint32_t inside_stream = 0;
+  const HostCall* inside_call = nullptr;  // that it waits for; null where a failure is told
 };
 namespace detail {
 // A plain pointer, because functions may still be called while a thread's or the program's objects are being destroyed.
@@ -80,13 +83,19 @@ inline ThreadState& thread_state() {
 // Marks this thread as running a function in the order of a stream: waiting for that stream would never end.
 class InsideStream {
  public:
-  explicit InsideStream(uint32_t stream_id) : before_(std::exchange(thread_state().inside_stream, stream_id)) {}
-  ~InsideStream() { thread_state().inside_stream = before_; }
+  explicit InsideStream(uint32_t stream_id, const HostCall* call = nullptr)
+      : stream_before_(std::exchange(thread_state().inside_stream, stream_id)),
+        call_before_(std::exchange(thread_state().inside_call, call)) {}
+  ~InsideStream() {
+    thread_state().inside_stream = stream_before_;
+    thread_state().inside_call = call_before_;
+  }
   InsideStream(const InsideStream&) = delete;
   InsideStream& operator=(const InsideStream&) = delete;
 
  private:
-  uint32_t before_;
+  uint32_t stream_before_;
+  const HostCall* call_before_;
 };
 
 // Fails when this thread runs a host function of that stream, or with 0 of any stream.

@@ -9,8 +9,6 @@
 
 #include "src/base/log.h"
 #include "src/runtime/context.h"
-#include "src/runtime/host_function.h"
-#include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
 
@@ -56,6 +54,7 @@ Status Reports::subscribe(uint64_t thread, const StreamObject& stream) {
 }
 
 Status Reports::unsubscribe(uint64_t thread, const StreamObject& stream) {
+  Dropped dropped;
   const std::lock_guard lock(mutex_);
   const auto it = subscriptions_.find(stream.id);
   if (it == subscriptions_.end())
@@ -63,11 +62,12 @@ Status Reports::unsubscribe(uint64_t thread, const StreamObject& stream) {
   if (it->second.thread != thread)
     return violation(Code::kThreadSubscribe, "threadId", "is the thread that serves the stream",
                      cat(thread, ", the stream's is ", it->second.thread));
-  end_subscription(it, false);
+  dropped = end_subscription(it, false);
   return {};
 }
 
-Status Reports::launch(Function function, void* user_data, bool blocks, StreamObject& stream) {
+Status Reports::launch(HostCall::Function function, void* user_data, bool blocks, StreamObject& stream) {
+  auto call = std::make_unique<HostCall>(function, user_data, stream.id, blocks);
   auto report = std::make_shared<Report>();
   {
     const std::lock_guard lock(mutex_);
@@ -75,7 +75,7 @@ Status Reports::launch(Function function, void* user_data, bool blocks, StreamOb
     if (it == subscriptions_.end())
       return violation(Code::kStreamNotSubscribed, "stream", "has a thread for its callbacks", "without one",
                        "call aclrtSubscribeReport for this stream first");
-    *report = {function, user_data, blocks, stream.id, it->second.thread};
+    *report = {std::move(call), blocks, stream.id, it->second.thread};
     it->second.launched.insert(report);
   }
   // A stream that ends or stops drops the callback undelivered.
@@ -83,7 +83,6 @@ Status Reports::launch(Function function, void* user_data, bool blocks, StreamOb
     const std::lock_guard lock(mutex_);
     if (!report->delivered) end(report);
   });
-  observe([&](Observer& o) { o.host_function(stream.id, HostFunction::kQueued); });
   return stream.stream->call_host([this, report, undelivered = std::move(undelivered)] { deliver(report); });
 }
 
@@ -130,7 +129,6 @@ Status Reports::process(Timeout timeout) {
 void Reports::run(const std::shared_ptr<Report>& report, std::unique_lock<std::mutex>& lock) {
   if (report->progress == Progress::kOver) return;
   report->progress = Progress::kRunning;
-  lock.unlock();
   // However the function ends (a thread may be cancelled in it), the stream must go on.
   struct Ending {
     Reports& reports;
@@ -141,9 +139,9 @@ void Reports::run(const std::shared_ptr<Report>& report, std::unique_lock<std::m
       reports.end(report);
     }
   } const ending{*this, report, lock};
-  observe([&](Observer& o) { o.host_function(report->stream_id, HostFunction::kBegins); });
-  call_host_function(report->function, report->user_data, report->blocks ? report->stream_id : 0);
-  observe([&](Observer& o) { o.host_function(report->stream_id, HostFunction::kEnds); });
+  const std::unique_ptr<HostCall> call = std::move(report->call);
+  lock.unlock();
+  call->run();
 }
 
 void Reports::end(const std::shared_ptr<Report>& report) {
@@ -153,30 +151,35 @@ void Reports::end(const std::shared_ptr<Report>& report) {
   over_.notify_all();
 }
 
-void Reports::end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop) {
+Reports::Dropped Reports::end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop) {
+  Dropped dropped;
   const Subscription ended = std::move(subscription->second);
   subscriptions_.erase(subscription);
   for (const std::shared_ptr<Report>& report : ended.launched) {
     if (report->progress != Progress::kLaunched || !(report->blocks || drop)) continue;
     log(LogLevel::kWarning, cat("a callback of stream ", report->stream_id,
                                 " was dropped: the stream lost its thread before the callback ran"));
+    dropped.push_back(std::move(report->call));
     end(report);
   }
   const std::shared_ptr<Inbox> inbox = inbox_of(ended.thread);
   std::erase_if(inbox->reports, [](const auto& report) { return report->progress == Progress::kOver; });
   if (--inbox->subscriptions == 0 && inbox->reports.empty()) inboxes_.erase(ended.thread);
   inbox->changed.notify_all();
+  return dropped;
 }
 
 void Reports::forget(const StreamObject& stream, bool drop) {
+  Dropped dropped;
   const std::lock_guard lock(mutex_);
-  if (const auto it = subscriptions_.find(stream.id); it != subscriptions_.end()) end_subscription(it, drop);
+  if (const auto it = subscriptions_.find(stream.id); it != subscriptions_.end()) dropped = end_subscription(it, drop);
 }
 
 void Reports::release_if_mine(const StreamObject& stream) {
+  Dropped dropped;
   const std::lock_guard lock(mutex_);
   const auto it = subscriptions_.find(stream.id);
-  if (it != subscriptions_.end() && it->second.thread == this_thread()) end_subscription(it, false);
+  if (it != subscriptions_.end() && it->second.thread == this_thread()) dropped = end_subscription(it, false);
 }
 
 Status Reports::may_wait_for(const StreamObject& stream) {

@@ -8,9 +8,11 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "src/base/status.h"
 #include "src/base/timeout.h"
+#include "src/runtime/host_function.h"
 
 namespace descend {
 
@@ -18,13 +20,11 @@ struct StreamObject;
 
 class Reports {
  public:
-  using Function = void (*)(void*);
-
   Status subscribe(uint64_t thread, const StreamObject& stream);
   // Callbacks that block and have not begun are dropped, because nobody is left to end the wait of the stream; others
   // that are queued may still be run by the thread.
   Status unsubscribe(uint64_t thread, const StreamObject& stream);
-  Status launch(Function function, void* user_data, bool blocks, StreamObject& stream);
+  Status launch(HostCall::Function function, void* user_data, bool blocks, StreamObject& stream);
   // Runs what is queued for the calling thread; waits for the first.
   Status process(Timeout timeout);
 
@@ -39,8 +39,7 @@ class Reports {
  private:
   enum class Progress { kLaunched, kRunning, kOver };
   struct Report {
-    Function function;
-    void* user_data;
+    std::unique_ptr<HostCall> call;  // until it runs or is dropped
     bool blocks;
     uint32_t stream_id;
     uint64_t thread;
@@ -63,7 +62,9 @@ class Reports {
   void deliver(const std::shared_ptr<Report>& report);
   void run(const std::shared_ptr<Report>& report, std::unique_lock<std::mutex>& lock);
   void end(const std::shared_ptr<Report>& report);
-  void end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop);
+  // What it drops is for the caller to let go, without the lock.
+  using Dropped = std::vector<std::unique_ptr<HostCall>>;
+  [[nodiscard]] Dropped end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop);
 
   std::mutex mutex_;
   std::condition_variable over_;  // a report's progress became kOver

@@ -121,13 +121,9 @@ Status launch_host_function(void* handle, void (*function)(void*), void* argumen
   if (Status s = not_null(reinterpret_cast<const void*>(function), "func"); !s.ok()) return s;
   const FoundStream found = find_stream(handle);
   if (!found.status.ok()) return found.status;
-  const uint32_t id = found.object->id;
-  observe([&](Observer& o) { o.host_function(id, HostFunction::kQueued); });
-  return found.object->stream->call_host([function, argument, id] {
-    observe([&](Observer& o) { o.host_function(id, HostFunction::kBegins); });
-    call_host_function(function, argument, id);
-    observe([&](Observer& o) { o.host_function(id, HostFunction::kEnds); });
-  });
+  auto call = std::make_shared<HostCall>(function, argument, found.object->id, true);
+  // It is over before the stream goes on, however long the stream keeps what it has called.
+  return found.object->stream->call_host([call = std::move(call)]() mutable { std::exchange(call, nullptr)->run(); });
 }
 
 Status wait_until_idle(StreamObject& stream, Timeout timeout) {

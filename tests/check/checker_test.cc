@@ -58,6 +58,23 @@ TEST_F(CheckChecker, reads_of_what_an_event_orders_are_no_race_and_others_are) {
   EXPECT_EQ(found(), Ids{"DSC-201"});
 }
 
+TEST_F(CheckChecker, a_function_that_is_dropped_stands_for_no_other) {
+  const Allocation used = allocate(64), unwritten = allocate(64);
+  const int dropped = 0, next = 0;
+  checker_.host_function(1, &dropped, HostFunction::kQueued);
+  EXPECT_TRUE(run(1, {use("out", used, true)}).ok());
+  checker_.host_function(1, &next, HostFunction::kQueued);
+  checker_.host_function(1, &dropped, HostFunction::kOver);
+  checker_.host_function(1, &next, HostFunction::kBegins);
+  free(used);
+  EXPECT_EQ(found(), Ids{}) << "the work was done when the next function began";
+  checker_.host_function(1, &next, HostFunction::kOver);
+  EXPECT_TRUE(run(1, {use("self", unwritten, false)}).ok());
+  EXPECT_EQ(found(), Ids{"DSC-107"}) << "no function is left that could write it";
+  checker_.joined({1, 0, &device_, nullptr});
+  free(unwritten);
+}
+
 TEST_F(CheckChecker, columns_of_one_matrix_are_no_race) {
   const Allocation memory = allocate(64);
   copy_in(memory);

@@ -167,7 +167,7 @@ TEST_F(CheckCheckerFloats, are_looked_at_only_when_they_are_there) {
   EXPECT_EQ(from(pinned.begin, nullptr), Ids{"DSC-112"});
   EXPECT_EQ(from(pinned.begin, &stream_), Ids{});              // the stream reads it later
   EXPECT_EQ(from(pinned.begin + kBytes - 4, nullptr), Ids{});  // which is refused
-  checker_.host_function(2, HostFunction::kQueued);            // which may write it
+  checker_.host_function(2, &bytes, HostFunction::kQueued);    // which may write it
   EXPECT_EQ(from(reinterpret_cast<const std::byte*>(floats_.data()), &stream_), Ids{});
   checker_.freeing(pinned);
 }
