@@ -76,4 +76,9 @@ void Checker::forget_alive() {
   executors_.clear();
 }
 
+void Checker::leave_to_parent() {
+  forget_alive();
+  host_calls_.clear();
+}
+
 }  // namespace descend

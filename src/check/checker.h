@@ -40,8 +40,9 @@ class Checker final : public Observer {
 
   // What is still alive, once.
   void report_alive(const char* when);
-  // Is not to be reported.  With the lock, or in the child of a fork, where nothing else runs yet: it is the parent's.
-  void forget_alive();
+  // In the child of a fork, where nothing else runs yet: what is alive is the parent's, and so are the functions that
+  // its streams will call.
+  void leave_to_parent();
 
   // Whether an address is one that the host has no access to because of us.  Asked in a signal: no lock, no memory.
   bool keeps(const void* address) const { return blocks_.reserved(address); }
@@ -70,6 +71,7 @@ class Checker final : public Observer {
     bool forgot = false;     // an access that a later one could race with
   };
 
+  void forget_alive();  // it is not to be reported; with the lock
   Look look_at(const StreamInfo* stream, const Work& work);
   // Whether a piece of work that was submitted already comes after what is done now: this thread is in a function that
   // its stream waits for.

@@ -68,7 +68,7 @@ bool start() {
   sigaction(SIGSEGV, &action, &before);
   pthread_atfork(nullptr, nullptr, [] {
     the_reporter->leave_to_parent();
-    the_checker->forget_alive();
+    the_checker->leave_to_parent();
   });
   on_exit(at_exit, nullptr);
   return true;
