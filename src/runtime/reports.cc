@@ -120,7 +120,7 @@ Status Reports::process(Timeout timeout) {
     inbox->reports.pop_front();
     run(report, lock);
   }
-  if (inbox->subscriptions == 0) {
+  if (inbox->subscriptions == 0 && inbox->reports.empty()) {
     if (const auto it = inboxes_.find(thread); it != inboxes_.end() && it->second == inbox) inboxes_.erase(it);
   }
   return found > 0 ? Status() : not_subscribed();

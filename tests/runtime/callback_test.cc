@@ -94,6 +94,25 @@ TEST_F(RuntimeCallback, the_subscribed_thread_runs_it_and_no_other) {
   EXPECT_EQ(by, this_thread());
 }
 
+TEST_F(RuntimeCallback, what_comes_to_a_thread_while_it_ends_its_subscription_is_run_by_the_next_processing) {
+  static aclrtStream stream;
+  static std::atomic<int> ran;
+  stream = new_stream();
+  ran = 0;
+  ASSERT_EQ(aclrtSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  const auto launch_another_and_leave = [](void*) {
+    EXPECT_EQ(aclrtLaunchCallback(count, &ran, ACL_CALLBACK_NO_BLOCK, stream), ACL_SUCCESS);
+    EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);  // it is with this thread now
+    EXPECT_EQ(aclrtUnSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  };
+  ASSERT_EQ(aclrtLaunchCallback(launch_another_and_leave, nullptr, ACL_CALLBACK_NO_BLOCK, stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtProcessReport(-1), ACL_SUCCESS);
+  EXPECT_EQ(ran, 0);
+  EXPECT_EQ(aclrtProcessReport(1), ACL_SUCCESS);
+  EXPECT_EQ(ran, 1);
+  expect_failure(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE, {});
+}
+
 TEST_F(RuntimeCallback, processing_has_a_timeout) {
   for (const int32_t bad : {0, -2})
     expect_failure(aclrtProcessReport(bad), ACL_ERROR_INVALID_PARAM, {"timeout", std::to_string(bad)});
