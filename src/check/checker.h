@@ -61,12 +61,13 @@ class Checker final : public Observer {
   struct Look {
     const char* function;
     const StreamInfo* stream;
+    std::span<const Use> uses;
     Site site;
     const VectorClock* after;
     uint64_t number;
     const Executor* executor;
-    std::vector<Reported> found;
-    std::string fatal;       // the finding that would stop a card
+    std::vector<Reported> found = {};
+    std::string fatal = {};  // the finding that would stop a card
     bool unwritten = false;  // garbage is read: values say nothing
     bool forgot = false;     // an access that a later one could race with
   };

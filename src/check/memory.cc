@@ -134,6 +134,10 @@ void Checker::check_dtype(Look& look, const Use& use, const Block& block) {
   if (size_of(use.view.dtype) != 2 || bytes != 2 * size_of(use.view)) return;  // with gaps it may be on purpose
   if (extent.begin != static_cast<int64_t>(block.begin()) || 2 * bytes != static_cast<int64_t>(block.memory.asked))
     return;
+  for (const Use& other : look.uses) {  // another tensor has some of the rest: there are two in one memory
+    const Extent its = extent_of(other.view);
+    if (its.end > extent.end && its.begin < extent.end + bytes) return;
+  }
   const std::string floats = block.copied.floats_as(use.view.dtype);
   if (floats.empty()) return;
   look.unwritten |= use.read;

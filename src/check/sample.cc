@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <type_traits>
 
 #include "src/base/exponent.h"
 #include "src/base/text.h"
@@ -40,6 +41,10 @@ bool is_short_decimal(uint32_t word) {
 template <class Half> constexpr size_t kFewShort = 1;
 template <> constexpr size_t kFewShort<float16> = kFew;
 
+// Elements of FLOAT16 with no more than three binary digits behind the first, such as all whole numbers below 16, are
+// that, taken for the upper halves of floats.
+bool is_power_of_two(uint32_t word) { return (word & ((1u << 23) - 1)) == 0; }
+
 // Words that show something: how many there are, how many different ones, and the first.
 struct Shown {
   size_t count = 0, first = 0;
@@ -53,7 +58,7 @@ struct Shown {
 // The number of the first word that shows it; as many as there are where none does.
 template <class Half> size_t first_float(const std::vector<uint32_t>& words) {
   Shown written, above, exact;
-  size_t far = 0, others = 0;
+  size_t far = 0, others = 0, powers = 0;
   for (size_t i = 0; i < words.size(); ++i) {
     const auto upper = static_cast<uint16_t>(words[i] >> 16), lower = static_cast<uint16_t>(words[i]);
     if (words[i] << 1 == 0) continue;  // 0 in either dtype
@@ -62,6 +67,7 @@ template <class Half> size_t first_float(const std::vector<uint32_t>& words) {
       ++others;
     } else if (lower == 0) {
       exact.add(i, upper);
+      if (is_power_of_two(words[i])) ++powers;
     } else if (std::abs(apart) > kFar<Half>) {
       ++far;
       if (is_short_decimal(words[i])) written.add(i, words[i]);
@@ -74,7 +80,8 @@ template <class Half> size_t first_float(const std::vector<uint32_t>& words) {
   if (far > others && above.different.size() >= kFew) return above.first;
   // Whole numbers and the like.  Every second element 0 and the others alike, as in rows of two classes, may be either.
   const bool all_exact = far + others == 0 && exact.different.size() >= kFew && 2 * exact.count >= words.size();
-  return all_exact ? exact.first : words.size();
+  const bool short_elements = std::is_same_v<Half, float16> && powers == exact.count;
+  return all_exact && !short_elements ? exact.first : words.size();
 }
 
 }  // namespace

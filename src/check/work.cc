@@ -32,7 +32,7 @@ const Checker::Executor* Checker::executor(const void* handle) const {
 }
 
 Checker::Look Checker::look_at(const StreamInfo* stream, const Work& work) {
-  Look look{work.function, stream, Site::here(), &order_.host(), 0, executor(work.executor), {}, {}, false};
+  Look look{work.function, stream, work.uses, Site::here(), &order_.host(), 0, executor(work.executor)};
   if (stream != nullptr) {
     const Order::Moment moment = order_.submit(stream->id);
     look.after = &moment.after;

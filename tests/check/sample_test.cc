@@ -37,7 +37,7 @@ constexpr DataType kHalves[] = {DataType::kFloat16, DataType::kBfloat16};
 TEST(CheckSample, floats_of_any_kind_are_floats) {
   for (const DataType half : kHalves)
     for (const std::vector<float>& values : std::vector<std::vector<float>>{
-             {1, 2, 3}, {0, 1, 2, 3}, {0.5f, -0.25f, 8, 1024}, normal(1000, 1), normal(100000, 2)})
+             {1, 2, 3}, {0, 1, 2, 3}, {0.5f, -0.25f, 8, 1000}, normal(1000, 1), normal(100000, 2)})
       EXPECT_NE(floats_in(values, half), "") << name(half) << " " << values.size();
 }
 
@@ -75,6 +75,8 @@ TEST(CheckSample, what_may_be_either_is_taken_for_elements) {
     EXPECT_EQ(floats_in(rounded<bfloat16>(values), DataType::kBfloat16), "") << values.size();
   }
   EXPECT_EQ(floats_in<uint8_t>({1, 2, 3}, DataType::kBfloat16), "");
+  EXPECT_EQ(floats_in(rounded<float16>({0, 1, 0, 2, 0, 3, 0, 15}), DataType::kFloat16), "");
+  EXPECT_EQ(floats_in<float>({1, 2, 4, 8}, DataType::kFloat16), "");
   EXPECT_EQ(floats_in(normal(1000, 3), DataType::kInt16), "");
 }
 
@@ -149,6 +151,28 @@ TEST_F(CheckCheckerFloats, are_not_looked_for_where_a_view_is_not_half_of_its_me
   EXPECT_EQ(said_of([](aclTensor& view) { view.strides = {2}; }), Ids{});
   EXPECT_EQ(said_of([](aclTensor& view) { view.shape = {6}, view.strides = {3}; }), Ids{});  // has gaps
   EXPECT_EQ(said_of([](aclTensor& view) { view.dtype = DataType::kInt16; }), Ids{});
+}
+
+TEST_F(CheckCheckerFloats, are_not_meant_where_another_tensor_of_the_call_has_some_of_the_rest) {
+  const Allocation apart = allocate(kBytes);
+  copy_in(apart);
+  const auto said_beside = [&](const auto& other_in) {
+    const Allocation memory = allocate(kBytes);
+    copy(memory.begin, floats_.data(), kBytes, 1);
+    EXPECT_TRUE(run(1, {view(DataType::kBfloat16, memory), other_in(memory)}).ok());
+    checker_.joined(stream_);
+    free(memory);
+    return found();
+  };
+  EXPECT_EQ(said_beside([](const Allocation& memory) {
+              Use rest = view(DataType::kBfloat16, memory);
+              rest.view.offset = kCount;
+              return rest;
+            }),
+            Ids{});
+  EXPECT_EQ(said_beside([](const Allocation& memory) { return view(DataType::kFloat, memory); }), Ids{});
+  EXPECT_EQ(said_beside([&](const Allocation&) { return view(DataType::kBfloat16, apart); }), Ids{"DSC-112"});
+  free(apart);
 }
 
 TEST_F(CheckCheckerFloats, are_looked_at_only_when_they_are_there) {
