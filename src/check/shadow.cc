@@ -25,16 +25,27 @@ void Shadow::mark_any(size_t begin, size_t end) {
   bits_[last] |= ones(0, (end - 1) % kWord + 1);
 }
 
+size_t Shadow::first_one(size_t begin, size_t end, uint64_t flipped) const {
+  for (size_t at = begin; at < end; at = (at / kWord + 1) * kWord) {
+    const uint64_t found = (bits_[at / kWord] ^ flipped) & ones(at % kWord, std::min(kWord, end - at / kWord * kWord));
+    if (found != 0) return at / kWord * kWord + static_cast<size_t>(std::countr_zero(found));
+  }
+  return end;
+}
+
 size_t Shadow::first_unwritten_of_any(size_t begin, size_t end) const {
   const size_t last = std::min(end, bytes_);
   if (begin >= last) return std::min(begin, end);  // past the end nothing is ever written
   if (state_ == State::kNone) return begin;
-  if (state_ == State::kSome)
-    for (size_t at = begin; at < last; at = (at / kWord + 1) * kWord) {
-      const uint64_t missing = ~bits_[at / kWord] & ones(at % kWord, std::min(kWord, last - at / kWord * kWord));
-      if (missing != 0) return at / kWord * kWord + static_cast<size_t>(std::countr_zero(missing));
-    }
-  return last;
+  return state_ == State::kAll ? last : first_one(begin, last, ~uint64_t{0});
+}
+
+size_t Shadow::first_written(size_t begin, size_t end) const {
+  const size_t last = std::min(end, bytes_);
+  if (begin >= last || state_ == State::kNone) return end;
+  if (state_ == State::kAll) return begin;
+  const size_t found = first_one(begin, last, 0);
+  return found < last ? found : end;
 }
 
 }  // namespace descend

@@ -30,6 +30,8 @@ class Shadow {
         return end;
     return first_unwritten_of_any(begin, end);
   }
+  // The first that was; `end` when there is none.
+  size_t first_written(size_t begin, size_t end) const;
 
  private:
   enum class State : uint8_t { kNone, kSome, kAll };
@@ -42,6 +44,8 @@ class Shadow {
   }
   void mark_any(size_t begin, size_t end);
   size_t first_unwritten_of_any(size_t begin, size_t end) const;
+  // The first bit of [begin, end) that is 1 in the bits ^ `flipped`; `end` when there is none.
+  size_t first_one(size_t begin, size_t end, uint64_t flipped) const;
 
   size_t bytes_;
   State state_ = State::kNone;

@@ -130,7 +130,7 @@ void Checker::copy(Look& look, const Work& work) {
   for (size_t at = 0; at < work.bytes;) {
     const size_t gap = from->written.first_unwritten(source + at, source + work.bytes) - source;
     to->written.mark(base + at, base + gap);
-    for (at = gap; at < work.bytes && from->written.first_unwritten(source + at, source + at + 1) == source + at;) ++at;
+    at = from->written.first_written(source + gap, source + work.bytes) - source;
   }
 }
 

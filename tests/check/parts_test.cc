@@ -37,6 +37,21 @@ TEST(CheckShadow, knows_every_range_of_bytes) {
     }
 }
 
+TEST(CheckShadow, knows_where_the_next_written_byte_is) {
+  constexpr size_t kBytes = 200;
+  for (size_t begin = 0; begin < kBytes; begin += 7)
+    for (size_t end = begin + 1; end <= kBytes; end += 13) {
+      Shadow shadow(kBytes);
+      EXPECT_EQ(shadow.first_written(0, end), end);
+      shadow.mark(begin, end);
+      for (size_t from = 0; from < kBytes; ++from)
+        EXPECT_EQ(shadow.first_written(from, kBytes), from < end ? std::max(from, begin) : kBytes)
+            << begin << " " << end;
+      EXPECT_EQ(shadow.first_written(0, begin), begin);
+      EXPECT_EQ(shadow.first_written(end, kBytes + 50), kBytes + 50) << "past the end nothing is written";
+    }
+}
+
 TEST(CheckShadow, past_the_end_nothing_is_written) {
   Shadow shadow(100);
   shadow.mark(0, 200);
