@@ -176,6 +176,9 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   // A row that threads share, more rows than blocks of losses, and blocks of more rows than a GPU's warp has at once.
   add(bits, {2, 33001, DataType::kFloat, "mean", 0.1, true});
   add(bits, {2, 33001, DataType::kBfloat16, "mean"});
+  // Rows that a GPU's blocks share, of which some have a part more.
+  for (DataType t : kFloats)
+    for (int64_t classes : {50257, 100003}) add(bits, "aclnnCrossEntropyLoss", forward, {3, classes, t, "mean"}, {});
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});

@@ -168,14 +168,13 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);
-      cut.warps_with_work(sizeof(Element), on.shared_memory) > 0) {
-    const int64_t of_card =
-        ceil_divide(on.multiprocessors * cut.blocks_of_multiprocessor(sizeof(Element), on.shared_memory), cut.team);
+      cut.warps_with_work(on.shared_memory) > 0) {
+    const int64_t of_card = ceil_divide(on.multiprocessors * cut.blocks_of_multiprocessor(on.shared_memory), cut.team);
     const int64_t teams = std::min(ceil_divide(rows, unit_of_rows(l.cut, 1)), of_card);
     return start_in_clusters(
         on,
         for_rows_of(l, [&]<RowsAre are, bool may_smooth> { return long_rows<Element, shows_lse, are, may_smooth>; }),
-        teams * cut.team, cut.team, cut.warps() * 32, static_cast<size_t>(cut.bytes(sizeof(Element))), l, cut);
+        teams * cut.team, cut.team, cut.warps() * 32, static_cast<size_t>(cut.bytes()), l, cut);
   }
   return start(on, longest_rows<Element, shows_lse>, blocks, kLongThreads, 0, l);
 }

@@ -8,9 +8,8 @@
 // multiprocessor and one to compute while another reads or writes; but not more than leave registers for everything.
 // What fits nowhere: cross_entropy_loss_longest_rows_cuda.cuh.
 #pragma once
-#include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_long_row_shares_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_so_far_cuda.cuh"
-#include "ops/cross_entropy_loss/cross_entropy_loss_team_cuda.cuh"
 
 namespace descend::cuda {
 
@@ -34,62 +33,8 @@ __device__ __forceinline__ double sum_of_tiles(double* sums, int tiles) {
   return sum_of((tiles - 1) / kOfChunk + 1, TileGroup<1>(), [&](int i) { return sums[i * kOfChunk]; });
 }
 
-// How a team keeps a row: its parts, and so many of them in each block's memory.  Before them the first block has what
-// is known of each part, and with smoothing a sum of each tile: numbers of bytes after which a line begins.
-struct LongRows {
-  CrossEntropyParts parts;
-  int64_t tiles;
-  int team, parts_of_block;
-  bool smooth;
-
-  LongRows(int64_t classes, size_t element_size, bool smoothing, int blocks)
-      : parts(classes, element_size),
-        tiles(ceil_divide(classes, kTile)),
-        team(blocks),
-        parts_of_block(static_cast<int>(ceil_divide(parts.count, team))),
-        smooth(smoothing) {}
-  // As many as parts, and others where they take nobody's place: 7 are no quicker than 8.
-  static constexpr int kWarps = 3 * kLongWarps;  // of a multiprocessor, with the registers that long_rows() has
-  int warps() const { return kWarps / (kWarps / std::clamp(parts_of_block, kLeastThreads / 32, kLongWarps)); }
-  __host__ __device__ int64_t distances() const { return smooth ? ceil_divide(tiles, 16) * 16 : 0; }
-  int64_t bytes(size_t element_size) const {
-    constexpr int64_t kTilesAtOnce = 2;
-    const int64_t of_block =
-        std::min(parts_of_block * (parts.columns / kTile), ceil_divide(tiles, kTilesAtOnce) * kTilesAtOnce);
-    return CrossEntropyParts::kMost * int64_t{sizeof(PartScores)} + distances() * int64_t{sizeof(double)} +
-           of_block * kWideTile * static_cast<int64_t>(element_size);
-  }
-  // Blocks of a multiprocessor, as far as registers and shared memory go.
-  int64_t blocks_of_multiprocessor(size_t element_size, int64_t memory) const {
-    constexpr int64_t kOther = 2 << 10;  // bytes that have names, and what CUDA keeps
-    return std::min<int64_t>(kWarps / warps(), memory / (bytes(element_size) + kOther));
-  }
-  // How many warps of a multiprocessor have a part on the average.
-  double warps_with_work(size_t element_size, int64_t memory) const {
-    constexpr int64_t kNeighbours = 16;  // multiprocessors that a cluster may lie in; some cards have a few more
-    const int64_t teams = kNeighbours * blocks_of_multiprocessor(element_size, memory) / team;
-    return static_cast<double>(teams * parts.count) /
-           static_cast<double>(kNeighbours * ceil_divide(parts_of_block, warps()));
-  }
-};
-
-// The team that leaves fewest warps without work.  A block more costs each row some time (about 2 %, measured with rows
-// of 9 to 38 parts), and one of two warps takes much longer.
-inline LongRows rows_of_team(int64_t classes, size_t element_size, bool smooth, const CudaLaunch& on) {
-  const auto cut = [&](int team) { return LongRows(classes, element_size, smooth, team); };
-  const auto value = [&](int team) {
-    if (team > 1 && cut(team).parts_of_block < 3) return 0.0;
-    return cut(team).warps_with_work(element_size, on.shared_memory) * (1 - 0.02 * team);
-  };
-  int best = 1;
-  double of_best = value(best);
-  for (int team = 2; team <= std::min(on.largest_cluster, kLargestTeam); ++team)
-    if (const double of_team = value(team); of_team > of_best) best = team, of_best = of_team;
-  return cut(best);
-}
-
 template <class Element, bool shows_lse, RowsAre rows_are, bool may_smooth>
-__global__ void __launch_bounds__(kLongThreads, 3)
+__global__ void __launch_bounds__(LongRows::kWarps * 32)
     long_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ LongRows rows) {
   static_assert(Lines<Element>::kAtOnce <= 2 * kTile);  // what LongRows leaves room for
   constexpr int V = 8 / sizeof(Element);                // columns of a thread
@@ -106,10 +51,8 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   const int team_size = team.size(), rank = team.rank(), thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int classes = static_cast<int>(l.a.labels.classes), columns_of_part = static_cast<int>(rows.parts.columns);
-  const int first_part = rank * rows.parts_of_block, left = parts - first_part;
-  const int mine = left < rows.parts_of_block ? left : rows.parts_of_block;  // none of the last blocks', perhaps
+  const int first_part = rows.first_part(rank), mine = rows.first_part(rank + 1) - first_part;
   const bool leads = rank == 0 && warp == 0, has_part = warp < mine;
-  const int blocks = (parts - 1) / rows.parts_of_block + 1;  // of the team, that have a part
   __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
   RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
   if (thread == 0) {
@@ -125,7 +68,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
   if (thread == 0) team.expect(f_box, static_cast<int>(sizeof(unsigned)));
   if (leads) {
     const unsigned first = __shfl_sync(~0u, thread == 0 ? take_unit(l.scratch) : 0, 0);
-    if (thread < blocks) team.send(thread, next_unit, first, f_box);
+    if (thread < team_size) team.send(thread, next_unit, first, f_box);
   }
   team.wait(f_box, 0, has_part);
   const auto column_of = [&](int part) { return (first_part + part) * columns_of_part; };
@@ -176,7 +119,7 @@ __global__ void __launch_bounds__(kLongThreads, 3)
         so_far.log_sum = log_sum;
       }
       ticket = __shfl_sync(~0u, ticket, 0);
-      if (thread < blocks) {
+      if (thread < team_size) {
         team.send(thread, next_unit, ticket, f_box);
         if (smooth) team.send(thread, most_of_row, scores.most, f_box);
         team.send(thread, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
