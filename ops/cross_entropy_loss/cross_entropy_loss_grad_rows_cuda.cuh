@@ -83,7 +83,7 @@ __device__ __noinline__ void write_carefully(PlainRow own, Span<Element, has> sp
 }
 
 template <class Element, Has has>
-__global__ void __launch_bounds__(kRowThreads, kRowBlocks)
+__global__ void __launch_bounds__(kRowThreads, kRowBlocks<Element, has>)
     write_rows(const __grid_constant__ Gradient<Element> g, Divisor by_classes, Share share_of_warp) {
   using Piece = Vector<Element>;
   constexpr int V = Piece::kCount;

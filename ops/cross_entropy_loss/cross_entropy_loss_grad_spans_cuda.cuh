@@ -9,7 +9,6 @@ namespace {
 
 constexpr int kLanes = 32;
 constexpr int kRowThreads = 64;  // of a block
-constexpr int kRowBlocks = 16;   // of a multiprocessor
 
 // What a warp has.
 enum class Has {
@@ -18,7 +17,9 @@ enum class Has {
   kElements,  // the same, but rows begin and end anywhere: a piece may be of two, or partly before or behind all rows
 };
 template <class Element, Has has>
-constexpr int kPiecesOfLane = (has == Has::kRows && kHalves<Element>) ? 6 : 4;  // at most
+constexpr int kPiecesOfLane = (kHalves<Element> && has != Has::kPieces) ? 6 : 4;  // at most
+// Of a multiprocessor: those whose pieces may be of two rows need registers.
+template <class Element, Has has> constexpr int kRowBlocks = (kHalves<Element> && has == Has::kElements) ? 12 : 16;
 struct Share {
   int elements;
   int rows;   // where it has whole ones
