@@ -54,7 +54,7 @@ bool as_tiles(const Iteration<N>& points, void* const* data, Tiles<N>& tiles, in
   const bool large = known_ways(tiles) != kAnyWays && tiles.extent_x > small && tiles.extent_y > small;
   tiles.side = large ? kLargeSide<Element> : small;
   const int64_t wide = ceil_divide(tiles.extent_x, tiles.side), high = ceil_divide(tiles.extent_y, tiles.side);
-  constexpr int64_t kMostOfGroup = 8;
+  constexpr int64_t kMostOfGroup = sizeof(Element) == 2 ? 8 : 4;  // 8 of float are 1 % slower, 4 of halves 3 %
   tiles.of_group = static_cast<int>(std::clamp<int64_t>(wide * high * count / blocks, 1, std::min(kMostOfGroup, wide)));
   tiles.groups_x = Divisor(ceil_divide(wide, tiles.of_group));
   tiles.tiles_y = Divisor(high);
