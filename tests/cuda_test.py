@@ -63,7 +63,11 @@ class EmulatedCard(OnACard, unittest.TestCase):
     def test_a_card_that_had_nothing_to_give_may_be_asked_again(self):
         for what in ("device", "stream"):
             with self.subTest(what):
-                self.assertRegex(self.start("again", DESCEND_EMULATED_REFUSES=what), "first: [1-9][0-9]+, then: 0")
+                self.assertRegex(self.start("again", DESCEND_EMULATED_REFUSES=what), "first: 207001, then: 0")
+
+    def test_a_stream_for_which_there_is_no_memory_is_refused_until_there_is(self):
+        self.assertRegex(self.start("crowded"),
+                         "(?s)first: 207001, .*: aclrtCreateStream: the card has no memory left for .*, then: 0")
 
 
 if __name__ == "__main__":

@@ -109,7 +109,8 @@ class Device {
   // Synchronous, and does not wait for streams.
   virtual Status copy(void* to, const void* from, size_t bytes) = 0;
   virtual Status fill(void* at, uint8_t byte, size_t bytes) = 0;
-  virtual std::unique_ptr<Stream> make_stream() = 0;
+  // Null when there is none left; `why` then has the reason where the device knows it.
+  virtual std::unique_ptr<Stream> make_stream(Status* why = nullptr) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   virtual MemoryInfo memory() const = 0;
   // Whether kernels run on the host and reach its memory, so that what they read can be looked at there.

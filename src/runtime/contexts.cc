@@ -35,8 +35,9 @@ MadeContext make_context(int32_t device_id, bool is_default) {
   context->device_id = device_id;
   context->device = devices.entries[static_cast<size_t>(device_id)];
   context->is_default = is_default;
-  context->default_stream = make_stream(context);
-  if (context->default_stream == nullptr) return {nullptr, {Code::kNoStreamResource, "the device has no stream left"}};
+  Status why;
+  context->default_stream = make_stream(context, why);
+  if (context->default_stream == nullptr) return {nullptr, why};
   context->handle = new_handle(HandleKind::kContext);
   process().contexts.add(context->handle, context);
   return {std::move(context), {}};

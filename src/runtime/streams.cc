@@ -23,9 +23,10 @@ Status as_runtime_failure(Status status) {
 
 }  // namespace
 
-std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& context) {
+std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& context, Status& why) {
   auto object = std::make_shared<StreamObject>();
-  object->stream = context->device.device->make_stream();
+  why = {Code::kNoStreamResource, "the device has no stream left"};
+  object->stream = context->device.device->make_stream(&why);
   if (object->stream == nullptr) return nullptr;
   object->context = context;
   object->id = ++last_stream_id;
@@ -38,8 +39,9 @@ Status create_stream(void** handle) {
   if (Status s = not_null(handle, "stream"); !s.ok()) return s;
   const std::shared_ptr<Context> context = current_context();
   if (context == nullptr) return no_context();
-  const std::shared_ptr<StreamObject> object = make_stream(context);
-  if (object == nullptr) return {Code::kNoStreamResource, "the device has no stream left"};
+  Status why;
+  const std::shared_ptr<StreamObject> object = make_stream(context, why);
+  if (object == nullptr) return why;
   object->handle = new_handle(HandleKind::kStream);
   process().streams.add(object->handle, object);
   bool stop = false;

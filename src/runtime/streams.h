@@ -9,8 +9,8 @@
 
 namespace descend {
 
-// A stream of this context that has no handle yet; null when the device has none left.
-std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& context);
+// A stream of this context that has no handle yet; null when the device has none left, for the reason `why`.
+std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& context, Status& why);
 
 Status create_stream(void** handle);
 enum class Ending { kWait, kForce };

@@ -41,7 +41,7 @@ class FarDevice final : public Device {
     std::memset(behind(at), byte, bytes);
     return {};
   }
-  std::unique_ptr<Stream> make_stream() override { return queues_.make_stream(); }
+  std::unique_ptr<Stream> make_stream(Status*) override { return queues_.make_stream(); }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   MemoryInfo memory() const override { return {}; }
 

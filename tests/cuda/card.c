@@ -20,19 +20,24 @@ static int fault(aclrtStream stream, int looks) {
   return 0;
 }
 
-/* All memory is taken; then what is given back is enough to work with. */
-static int memory(aclrtStream stream) {
-  enum { kMost = 4096 };
-  static void* blocks[kMost];
-  size_t bytes = (size_t)8 << 30;
-  int taken = 0, status = 0;
-  while (taken < kMost && bytes >= (size_t)2 << 20) {
-    status = aclrtMalloc(&blocks[taken], bytes, ACL_MEM_MALLOC_HUGE_FIRST);
-    if (status == 0)
+/* Takes memory until there is no block of so many bytes left; how many were taken, and how the last was refused. */
+enum { MOST_BLOCKS = 4096 };
+static int take_all(void** blocks, size_t least, int* status) {
+  int taken = 0;
+  for (size_t bytes = (size_t)8 << 30; taken < MOST_BLOCKS && bytes >= least;) {
+    *status = aclrtMalloc(&blocks[taken], bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    if (*status == 0)
       ++taken;
     else
       bytes /= 2;
   }
+  return taken;
+}
+
+/* All memory is taken; then what is given back is enough to work with. */
+static int memory(aclrtStream stream) {
+  static void* blocks[MOST_BLOCKS];
+  int status = 0, taken = take_all(blocks, (size_t)2 << 20, &status);
   printf("full: %d after %s blocks, %s\n", status, taken > 0 ? "some" : "no", text());
   while (taken > 0) aclrtFree(blocks[--taken]);
   void *from = device_floats(COUNT), *to = device_copy(NULL, COUNT * sizeof(float));
@@ -186,6 +191,18 @@ static int again(void) {
   return 0;
 }
 
+/* A stream needs some of the card's memory. */
+static int crowded(void) {
+  static void* blocks[MOST_BLOCKS];
+  aclrtStream other = NULL;
+  int status = 0, taken = take_all(blocks, 256, &status);
+  status = aclrtCreateStream(&other);
+  printf("first: %d, %s, ", status, text());
+  while (taken > 0) aclrtFree(blocks[--taken]);
+  printf("then: %d\n", aclrtCreateStream(&other));
+  return 0;
+}
+
 /* Memory of the host is any card's: a copy to another than the one it was asked of still needs it. */
 static volatile int may_go_on = 0;
 static void wait_a_while(void* argument) {
@@ -221,6 +238,7 @@ int main(int count, char** arguments) {
   if (strcmp(how, "fault") == 0) return fault(stream, 0);
   if (strcmp(how, "seen") == 0) return fault(stream, 1);
   if (strcmp(how, "cards") == 0) return cards(stream);
+  if (strcmp(how, "crowded") == 0) return crowded();
   if (strcmp(how, "pinned") == 0) return pinned();
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "rows") == 0) return rows(stream);

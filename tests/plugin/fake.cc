@@ -85,7 +85,7 @@ class FakeDevice final : public Device {
   void free_host(void* memory) override { std::free(memory); }
   Status copy(void* to, const void* from, size_t bytes) override { return FakeStream().copy(to, from, bytes); }
   Status fill(void* at, uint8_t byte, size_t bytes) override { return FakeStream().fill(at, byte, bytes); }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<FakeStream>(); }
+  std::unique_ptr<Stream> make_stream(Status*) override { return std::make_unique<FakeStream>(); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<FakeEvent>(); }
   MemoryInfo memory() const override { return {1 << 20, 1 << 21}; }
 

@@ -96,7 +96,7 @@ class OpaqueDevice final : public Device {
     return device_.copy(windows_.real(to), windows_.real(from), bytes);
   }
   Status fill(void* at, uint8_t byte, size_t bytes) override { return device_.fill(windows_.real(at), byte, bytes); }
-  std::unique_ptr<Stream> make_stream() override {
+  std::unique_ptr<Stream> make_stream(Status*) override {
     return std::make_unique<OpaqueStream>(device_.make_stream(), windows_);
   }
   std::unique_ptr<Event> make_event() override { return device_.make_event(); }

@@ -29,7 +29,7 @@ Status CpuDevice::fill(void* at, uint8_t byte, size_t bytes) {
   return {};
 }
 
-std::unique_ptr<Stream> CpuDevice::make_stream() { return std::make_unique<CpuStream>(); }
+std::unique_ptr<Stream> CpuDevice::make_stream(Status*) { return std::make_unique<CpuStream>(); }
 std::unique_ptr<Event> CpuDevice::make_event() { return std::make_unique<CpuEvent>(); }
 MemoryInfo CpuDevice::memory() const { return machine_memory(); }
 

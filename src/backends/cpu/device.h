@@ -18,7 +18,7 @@ class CpuDevice final : public Device {
   void free_host(void* memory) override { free(memory); }
   Status copy(void* to, const void* from, size_t bytes) override;
   Status fill(void* at, uint8_t byte, size_t bytes) override;
-  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Stream> make_stream(Status* why = nullptr) override;
   std::unique_ptr<Event> make_event() override;
   MemoryInfo memory() const override;
   bool memory_is_the_hosts() const override { return true; }

@@ -30,29 +30,32 @@ CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
   all_devices().push_back(this);
 }
 
-bool CudaDevice::ready() const {
-  if (cuda_is_the_parents()) {
-    const Status why = cuda_is_the_parents_status();
-    log(LogLevel::kError, cat(why.message(), ": ", why.solution()));
-    return false;
-  }
+Status CudaDevice::begin() const {
+  if (cuda_is_the_parents()) return cuda_is_the_parents_status();
   if (!is_ready_.load(std::memory_order_acquire)) {
     const std::lock_guard lock(begin_);
-    if (!is_ready_.load(std::memory_order_relaxed)) is_ready_.store(make_ready(), std::memory_order_release);
-    if (!is_ready_.load(std::memory_order_relaxed)) return false;
+    if (!is_ready_.load(std::memory_order_relaxed)) {
+      if (Status s = make_ready(); !s.ok())
+        return s.code() == Code::kOutOfMemory ? s : Status{Code::kNoDevice, s.message()};
+      is_ready_.store(true, std::memory_order_release);
+    }
   }
   use();
-  return true;
+  return {};
+}
+
+bool CudaDevice::ready() const {
+  const Status status = begin();
+  if (!status.ok())
+    log(LogLevel::kError, cat(status.message(), status.solution().empty() ? "" : ": ", status.solution()));
+  return status.ok();
 }
 
 // A card that has nothing to give now, because another process has it all, may be asked again.
-bool CudaDevice::make_ready() const {
-  const auto done = [](cudaError_t code) {
-    const Status status = cuda_status(code, "to begin");
-    if (!status.ok()) log(LogLevel::kError, status.message());
-    return status.ok();
-  };
-  if (!done(cudaSetDevice(index_)) || !done(cudaDeviceGetDefaultMemPool(&pool_, index_))) return false;
+Status CudaDevice::make_ready() const {
+  const auto done = [](cudaError_t code) { return cuda_status(code, "to begin"); };
+  if (Status s = done(cudaSetDevice(index_)); !s.ok()) return s;
+  if (Status s = done(cudaDeviceGetDefaultMemPool(&pool_, index_)); !s.ok()) return s;
   uint64_t kept = kKept;
   int no = 0;
   cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept);
@@ -61,19 +64,14 @@ bool CudaDevice::make_ready() const {
   for (cudaStream_t* stream : {&allocations_, &frees_, &copies_}) {
     if (*stream != nullptr) continue;
     cudaStream_t made = nullptr;
-    if (!done(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking))) return false;
+    if (Status s = done(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking)); !s.ok()) return s;
     *stream = made;
   }
-  return true;
+  return {};
 }
 
 std::string CudaDevice::description() const {
   return cat(name_, ", ", multiprocessors_, " multiprocessors, ", memory().total >> 30, " GiB");
-}
-
-Status CudaDevice::not_ready() const {
-  if (cuda_is_the_parents()) return cuda_is_the_parents_status();
-  return {Code::kNoDevice, cat("device ", index_, " cannot be used")};
 }
 
 void* CudaDevice::allocate(size_t bytes) {
@@ -136,7 +134,7 @@ void CudaDevice::free_host(void* memory) {
 }
 
 Status CudaDevice::copy(void* to, const void* from, size_t bytes) {
-  if (!ready()) return not_ready();
+  if (Status s = begin(); !s.ok()) return s;
   if (bytes == 0) return {};
   if (Status s = cuda_status(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, copies_), "to copy"); !s.ok())
     return s;
@@ -144,16 +142,20 @@ Status CudaDevice::copy(void* to, const void* from, size_t bytes) {
 }
 
 Status CudaDevice::fill(void* at, uint8_t byte, size_t bytes) {
-  if (!ready()) return not_ready();
+  if (Status s = begin(); !s.ok()) return s;
   if (bytes == 0) return {};
   if (Status s = cuda_status(cudaMemsetAsync(at, byte, bytes, copies_), "to fill"); !s.ok()) return s;
   return cuda_status(cudaStreamSynchronize(copies_), "to fill");
 }
 
-std::unique_ptr<Stream> CudaDevice::make_stream() {
-  if (!ready()) return nullptr;
-  std::shared_ptr<CudaQueue> queue = CudaQueue::make(*this);
-  if (queue == nullptr) return nullptr;
+std::unique_ptr<Stream> CudaDevice::make_stream(Status* why) {
+  Status status = begin();
+  std::shared_ptr<CudaQueue> queue;
+  if (status.ok()) status = CudaQueue::make(*this, queue);
+  if (!status.ok()) {
+    if (why != nullptr) *why = std::move(status);
+    return nullptr;
+  }
   const std::lock_guard lock(mutex_);
   queues_.push_back(queue.get());
   return std::make_unique<CudaStream>(std::move(queue));

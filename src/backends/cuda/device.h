@@ -26,7 +26,7 @@ class CudaDevice final : public Device {
   void free_host(void* memory) override;
   Status copy(void* to, const void* from, size_t bytes) override;
   Status fill(void* at, uint8_t byte, size_t bytes) override;
-  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Stream> make_stream(Status* why = nullptr) override;
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
   MemoryInfo memory() const override;
 
@@ -43,9 +43,9 @@ class CudaDevice final : public Device {
   void forget(const CudaQueue& queue, FunctionRef<void()> at_its_end);
 
  private:
-  Status not_ready() const;
-  bool ready() const;  // makes the streams and the pool when first called: until then the card is not touched
-  bool make_ready() const;
+  Status begin() const;  // makes the streams and the pool when first called: until then the card is not touched
+  Status make_ready() const;
+  bool ready() const;  // begins, for callers who cannot say why it failed
   // Gives memory of this device back when all streams of those have done what they have to do now.
   void give_back_after(std::span<CudaDevice* const> devices, void* memory, void (*give_back)(CudaDevice&, void*));
 

@@ -37,24 +37,25 @@ template <class Work> Status guarded(CudaQueue* queue, const Work& work) {
 
 }  // namespace
 
-std::shared_ptr<CudaQueue> CudaQueue::make(CudaDevice& device) {
-  auto queue = std::make_shared<CudaQueue>(device);
-  const auto done = [](cudaError_t code, const char* what) {
-    const Status status = cuda_status(code, what);
-    if (!status.ok()) log(LogLevel::kError, status.message());  // the caller only says that there is no stream
-    return status.ok();
+Status CudaQueue::make(CudaDevice& device, std::shared_ptr<CudaQueue>& made) {
+  const auto done = [](cudaError_t code, const char* what) -> Status {
+    Status status = cuda_status(code, what);
+    if (status.ok() || status.code() == Code::kOutOfMemory) return status;
+    return {Code::kNoStreamResource, status.message()};
   };
-  if (!done(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking), "to make a stream")) {
+  auto queue = std::make_shared<CudaQueue>(device);
+  if (Status s = done(cudaStreamCreateWithFlags(&queue->stream_, cudaStreamNonBlocking), "to make a stream"); !s.ok()) {
     queue->stream_ = nullptr;
-    return nullptr;
+    return s;
   }
-  void* scratch = nullptr;
-  if (!done(cudaMallocAsync(&scratch, sizeof(CudaScratch), queue->stream_), "to allocate a stream's memory"))
-    return nullptr;
-  queue->scratch_ = static_cast<CudaScratch*>(scratch);
-  if (!done(cudaMemsetAsync(scratch, 0, sizeof(CudaScratch), queue->stream_), "to clear a stream's memory"))
-    return nullptr;
-  return queue;
+  queue->scratch_ = static_cast<CudaScratch*>(device.allocate(sizeof(CudaScratch)));
+  if (queue->scratch_ == nullptr) return {Code::kOutOfMemory, "the card has no memory left for a stream"};
+  if (Status s =
+          done(cudaMemsetAsync(queue->scratch_, 0, sizeof(CudaScratch), queue->stream_), "to clear a stream's memory");
+      !s.ok())
+    return s;
+  made = std::move(queue);
+  return {};
 }
 
 CudaQueue::~CudaQueue() {

@@ -25,7 +25,7 @@ class CudaDevice;
 
 class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
  public:
-  static std::shared_ptr<CudaQueue> make(CudaDevice& device);  // null when the card has no more
+  static Status make(CudaDevice& device, std::shared_ptr<CudaQueue>& made);
   explicit CudaQueue(CudaDevice& device) : device_(device) {}
   ~CudaQueue();
   CudaQueue(const CudaQueue&) = delete;
