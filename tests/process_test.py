@@ -70,6 +70,11 @@ class Process(Programs, unittest.TestCase):
             with self.subTest(how=how):
                 self.fork(how)
 
+    def test_what_is_behind_a_function_that_forks_is_the_parents(self):
+        for how in ("in_function", "in_callback"):
+            with self.subTest(how=how):
+                self.assertEqual(self.start("fork", how).splitlines(), ["run by the parent", "parent done"])
+
     def test_the_trace_is_the_parents(self):
         path = self.folder / "trace.json"
         self.fork("exit", DESCEND_TRACE=str(path))

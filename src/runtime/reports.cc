@@ -119,6 +119,7 @@ Status Reports::process(Timeout timeout) {
     const std::shared_ptr<Report> report = inbox->reports.front();
     inbox->reports.pop_front();
     run(report, lock);
+    if (!lock.owns_lock()) return {};  // it has forked, and this is the child: what is left is the parent's
   }
   if (inbox->subscriptions == 0 && inbox->reports.empty()) {
     if (const auto it = inboxes_.find(thread); it != inboxes_.end() && it->second == inbox) inboxes_.erase(it);
@@ -135,6 +136,8 @@ void Reports::run(const std::shared_ptr<Report>& report, std::unique_lock<std::m
     const std::shared_ptr<Report>& report;
     std::unique_lock<std::mutex>& lock;
     ~Ending() {
+      // The function forked and this is the child: the lock and the stream are the parent's.
+      if (descend::process().reports != &reports) return;
       lock.lock();
       reports.end(report);
     }

@@ -50,6 +50,13 @@ void use_new() {
   check(aclrtResetDevice(0), "reset");
 }
 
+pid_t child_of_function = -1;
+void fork_here(void*) { child_of_function = fork(); }
+void say_who_runs(void*) {
+  std::puts(child_of_function == 0 ? "run by the child" : "run by the parent");
+  std::fflush(stdout);
+}
+
 void wait_for(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
@@ -163,6 +170,20 @@ int main(int, char** arguments) {
       return 0;
     }
     wait_for(child);
+  } else if (is("in_function")) {
+    // The child has the stream's thread, but not what is behind the function.
+    check(aclrtLaunchHostFunc(stream, fork_here, nullptr), "host function");
+    check(aclrtLaunchHostFunc(stream, say_who_runs, nullptr), "host function");
+    check(aclrtSynchronizeStream(stream), "synchronise");
+    wait_for(child_of_function);
+  } else if (is("in_callback")) {
+    check(aclrtSubscribeReport(pthread_self(), stream), "subscribe");
+    for (const auto function : {fork_here, say_who_runs})
+      check(aclrtLaunchCallback(function, nullptr, ACL_CALLBACK_NO_BLOCK, stream), "callback");
+    check(aclrtSynchronizeStream(stream), "synchronise");
+    check(aclrtProcessReport(-1), "process");
+    if (child_of_function == 0) return 0;
+    wait_for(child_of_function);
   } else if (is("threads")) {
     // Locks are held by other threads at the moment of the fork.
     std::atomic<bool> stop{false};

@@ -163,7 +163,7 @@ Status CudaQueue::start_thread() {
   return {};
 }
 
-void CudaQueue::run_front(Lock& lock) {
+bool CudaQueue::run_front(Lock& lock) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   const bool drop = dropping() && !task.always;
@@ -172,13 +172,15 @@ void CudaQueue::run_front(Lock& lock) {
   lock.unlock();
   Status status;
   const auto end = [&] {
-    task = {};  // what it holds is let go before it counts as done, and without the lock
+    if (cuda_is_the_parents()) return false;  // it has forked, and this is the child: the lock and the order, too
+    task = {};                                // what it holds is let go before it counts as done, and without the lock
     lock.lock();
     ++finished_;
     running_of_ = 0;
     keep(status);
     count_as_unfinished();
     done_.notify_all();
+    return true;
   };
   try {
     device_.use();  // a function of the program before it may have used another
@@ -188,7 +190,7 @@ void CudaQueue::run_front(Lock& lock) {
     end();
     throw;
   }
-  end();
+  return end();
 }
 
 bool CudaQueue::run_thread() {
@@ -202,9 +204,10 @@ bool CudaQueue::run_thread() {
         has_thread_ = false;
         return std::exchange(counted_, false);
       }
-      run_front(lock);
+      if (!run_front(lock)) return false;
     }
-  } catch (...) {  // a function of the program ended this thread: another goes on
+  } catch (...) {                  // a function of the program ended this thread: another goes on
+    if (!lock.owns_lock()) throw;  // but not in a child
     has_thread_ = false;
     if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
     count_as_unfinished();

@@ -70,8 +70,8 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   void count_as_unfinished();             // with the lock, when what it depends on has changed
   void make_wait(cudaStream_t stream);    // with the lock, or alone: for what was handed to CUDA here
   Status start_thread();
-  bool run_thread();  // whether the end of the thread is still counted as unfinished
-  void run_front(Lock& lock);
+  bool run_thread();                     // whether the end of the thread is still counted as unfinished
+  bool run_front(Lock& lock);            // false in a child that the task forked: without the lock then
   Status with_operators(Status status);  // the names of those that ran since the last synchronisation
 
   CudaDevice& device_;
