@@ -154,16 +154,20 @@ void Reports::end(const std::shared_ptr<Report>& report) {
   over_.notify_all();
 }
 
+void Reports::drop_one(const std::shared_ptr<Report>& report, Dropped& dropped) {
+  log(LogLevel::kWarning, cat("a callback of stream ", report->stream_id,
+                              " was dropped: the stream lost its thread before the callback ran"));
+  dropped.push_back(std::move(report->call));
+  end(report);
+}
+
 Reports::Dropped Reports::end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop) {
   Dropped dropped;
   const Subscription ended = std::move(subscription->second);
   subscriptions_.erase(subscription);
   for (const std::shared_ptr<Report>& report : ended.launched) {
     if (report->progress != Progress::kLaunched || !(report->blocks || drop)) continue;
-    log(LogLevel::kWarning, cat("a callback of stream ", report->stream_id,
-                                " was dropped: the stream lost its thread before the callback ran"));
-    dropped.push_back(std::move(report->call));
-    end(report);
+    drop_one(report, dropped);
   }
   const std::shared_ptr<Inbox> inbox = inbox_of(ended.thread);
   std::erase_if(inbox->reports, [](const auto& report) { return report->progress == Progress::kOver; });
@@ -176,6 +180,16 @@ void Reports::forget(const StreamObject& stream, bool drop) {
   Dropped dropped;
   const std::lock_guard lock(mutex_);
   if (const auto it = subscriptions_.find(stream.id); it != subscriptions_.end()) dropped = end_subscription(it, drop);
+  if (!drop) return;
+  // What threads have that were subscribed before.
+  for (const auto& [thread, inbox] : inboxes_)
+    std::erase_if(inbox->reports, [&](const std::shared_ptr<Report>& report) {
+      if (report->stream_id != stream.id) return false;
+      drop_one(report, dropped);
+      return true;
+    });
+  std::erase_if(inboxes_,
+                [](const auto& each) { return each.second->subscriptions == 0 && each.second->reports.empty(); });
 }
 
 void Reports::release_if_mine(const StreamObject& stream) {

@@ -64,6 +64,7 @@ class Reports {
   void end(const std::shared_ptr<Report>& report);
   // What it drops is for the caller to let go, without the lock.
   using Dropped = std::vector<std::unique_ptr<HostCall>>;
+  void drop_one(const std::shared_ptr<Report>& report, Dropped& dropped);
   [[nodiscard]] Dropped end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop);
 
   std::mutex mutex_;

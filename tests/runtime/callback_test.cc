@@ -215,6 +215,28 @@ TEST_F(RuntimeCallback, a_callback_that_does_not_block_outlives_its_subscription
   EXPECT_EQ(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
 }
 
+TEST_F(RuntimeCallback, none_runs_after_its_stream_was_ended_by_force) {
+  const aclrtStream stream = new_stream();
+  std::atomic<int> ran{0};
+  for (const bool unsubscribes : {false, true}) {
+    const aclrtStream ended = new_stream();
+    for (const aclrtStream each : {stream, ended}) {
+      ASSERT_EQ(aclrtSubscribeReport(this_thread(), each), ACL_SUCCESS);
+      ASSERT_EQ(aclrtLaunchCallback(count, &ran, ACL_CALLBACK_NO_BLOCK, each), ACL_SUCCESS);
+      ASSERT_EQ(aclrtSynchronizeStream(each), ACL_SUCCESS);
+    }
+    if (unsubscribes) {
+      ASSERT_EQ(aclrtUnSubscribeReport(this_thread(), ended), ACL_SUCCESS);
+    }
+    ASSERT_EQ(aclrtDestroyStreamForce(ended), ACL_SUCCESS);
+    ran = 0;
+    EXPECT_EQ(aclrtProcessReport(1), ACL_SUCCESS);
+    EXPECT_EQ(ran, 1);  // that of the other stream
+    ASSERT_EQ(aclrtUnSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  }
+  EXPECT_EQ(aclrtProcessReport(1), ACL_ERROR_RT_THREAD_SUBSCRIBE);
+}
+
 TEST_F(RuntimeCallback, a_thread_that_never_comes_does_not_hold_up_the_end) {
   std::atomic<int> ran{0};
   const aclrtStream forced = new_stream();
