@@ -101,7 +101,8 @@ class Programs(Built):
 
     def test_functions_of_the_host_are_where_their_stream_has_them(self):
         program = self.build(PROGRAMS / "callbacks.c")
-        for what, expected in (("race", ["DSC-202"]), ("order", []), ("unwritten", ["DSC-107"])):
+        for what, expected in (("race", ["DSC-202"]), ("order", []), ("unwritten", ["DSC-107"]),
+                               ("inside_race", ["DSC-202"]), ("inside_unwritten", ["DSC-107"])):
             with self.subTest(what):
                 _, found = self.check(program, arguments=[what])
                 self.assertEqual([each["id"] for each in found], expected, found)
@@ -169,7 +170,7 @@ class Programs(Built):
     def test_a_forked_child_ends_by_what_it_found_itself(self):
         program = self.build(PROGRAMS / "forked.c")
         last = {FOUND: "==descend== 1 finding: DSC-107", 0: "==descend== nothing found"}
-        for who, child, parent in (("nobody", 0, 0), ("child", FOUND, 0), ("parent", 0, FOUND)):
+        for who, child, parent in (("nobody", 0, 0), ("child", FOUND, 0), ("parent", 0, FOUND), ("frees", 0, 0)):
             with self.subTest(who):
                 ended = self.descend("--check", "--", program, who)
                 self.assertEqual((ended.returncode, ended.stdout), (parent, f"{child}\n"), ended.stderr)

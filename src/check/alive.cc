@@ -79,6 +79,7 @@ void Checker::forget_alive() {
 void Checker::leave_to_parent() {
   forget_alive();
   host_calls_.clear();
+  for (auto& [begin, block] : blocks_.all()) block.accesses.clear();
 }
 
 }  // namespace descend

@@ -180,12 +180,13 @@ void Checker::stream_ended(const StreamInfo& stream) {
 }
 
 // A function of the program runs after what its stream had to do when it was queued, and may write what later work
-// reads.
+// reads.  While it runs it is not over, also to itself.
 void Checker::host_function(uint32_t stream, const void* call, HostFunction moment) {
   const std::lock_guard lock(mutex_);
   if (moment == HostFunction::kQueued) {
     const Order::Moment queued = order_.submit(stream);
-    host_calls_[call] = {stream, queued.number, queued.after};
+    HostCall& added = host_calls_[call] = {stream, queued.number, queued.after};
+    --added.after[stream];
     return;
   }
   const auto it = host_calls_.find(call);

@@ -40,8 +40,8 @@ class Checker final : public Observer {
 
   // What is still alive, once.
   void report_alive(const char* when);
-  // In the child of a fork, where nothing else runs yet: what is alive is the parent's, and so are the functions that
-  // its streams will call.
+  // In the child of a fork, where nothing else runs yet: what is alive is the parent's, and so is what its streams will
+  // do.
   void leave_to_parent();
 
   // Whether an address is one that the host has no access to because of us.  Asked in a signal: no lock, no memory.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of the host in streams.  "race": the host reads what a stream writes behind a function that has not ended.
  * "order": a function writes what the stream, and one that waits for it, read behind it.  "unwritten": a function of
- * one stream excuses nothing on another. */
+ * one stream excuses nothing on another.  "inside_race", "inside_unwritten": a function excuses nothing that it does
+ * itself. */
 #include "program.h"
 
 #include <unistd.h>
@@ -24,6 +25,19 @@ static void copy(void* to) {
   aclrtMemcpy(to, kBytes, values, kBytes, ACL_MEMCPY_HOST_TO_DEVICE);
 }
 
+static aclrtStream other;
+static void read_what_another_stream_writes(void* memory) {
+  float values[COUNT];
+  aclrtSetDevice(0);
+  elu_floats(memory, memory, COUNT, other);
+  aclrtMemcpy(values, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST);
+}
+static void read_all(void* memory) {
+  float values[COUNT];
+  aclrtSetDevice(0);
+  aclrtMemcpy(values, kBytes, memory, kBytes, ACL_MEMCPY_DEVICE_TO_HOST);
+}
+
 int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "";
   float host[COUNT];
@@ -44,6 +58,16 @@ int main(int count, char** arguments) {
     queued = 1;
     aclrtSynchronizeStream(first);
     aclrtFree(written);
+  } else if (strcmp(what, "inside_race") == 0) {
+    void* written = device_floats(COUNT);
+    other = second;
+    aclrtLaunchHostFunc(first, read_what_another_stream_writes, written);
+    aclrtSynchronizeStream(first);
+    aclrtSynchronizeStream(second);
+    aclrtFree(written);
+  } else if (strcmp(what, "inside_unwritten") == 0) {
+    aclrtLaunchHostFunc(first, read_all, a);
+    aclrtSynchronizeStream(first);
   } else if (strcmp(what, "order") == 0) {
     aclrtLaunchHostFunc(first, copy, a);
     elu_floats(a, b, COUNT, first);
