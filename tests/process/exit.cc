@@ -12,15 +12,9 @@
 #include <cstring>
 #include <thread>
 
-namespace {
+#include "check.h"
 
-void check(aclError result, const char* what) {
-  if (result == ACL_SUCCESS) return;
-  const char* text = aclGetRecentErrMsg();
-  std::printf("%s: %d: %s\n", what, result, text ? text : "");
-  std::fflush(stdout);
-  _Exit(1);
-}
+namespace {
 
 void forever(void*) {
   for (;;) pause();

@@ -12,15 +12,9 @@
 #include <thread>
 #include <vector>
 
-namespace {
+#include "check.h"
 
-void check(aclError result, const char* what) {
-  if (result == ACL_SUCCESS) return;
-  const char* text = aclGetRecentErrMsg();
-  std::printf("%s: %d: %s\n", what, result, text ? text : "");
-  std::fflush(stdout);
-  _Exit(1);
-}
+namespace {
 
 constexpr size_t kBytes = 8 << 20;  // enough to be shared among cores
 

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <vector>
 
+#include "check.h"
+
 namespace {
 
 std::atomic<int> most{1 << 20}, running{0};
@@ -28,14 +30,6 @@ void* begin(void* start) {
   void* const result = copy.function(copy.argument);
   --running;
   return result;
-}
-
-void check(aclError result, const char* what) {
-  if (result == ACL_SUCCESS) return;
-  const char* text = aclGetRecentErrMsg();
-  std::printf("%s: %d: %s\n", what, result, text ? text : "");
-  std::fflush(stdout);
-  _Exit(1);
 }
 
 }  // namespace
