@@ -25,9 +25,9 @@ class Programs:
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        for name in ("exit", "fork", "threads"):
+        for name in ("exit", "fork", "threads", "stack"):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
-                f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lascendcl", "-lpthread", "-ldl",
+                f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-lpthread", "-ldl",
                 "-o", cls.folder / name)
 
     def start(self, program, *how, status=0, **variables):
@@ -74,6 +74,13 @@ class Process(Programs, unittest.TestCase):
         for how in ("in_function", "in_callback"):
             with self.subTest(how=how):
                 self.assertEqual(self.start("fork", how).splitlines(), ["run by the parent", "parent done"])
+
+    def test_callers_may_have_small_stacks(self):
+        for synchronous in ("0", "1"):
+            for kibibytes in (192, 512, 4096):
+                with self.subTest(kibibytes=kibibytes, synchronous=synchronous):
+                    output = self.start("stack", kibibytes, DESCEND_SYNC=synchronous)
+                    self.assertEqual(output, "the loss is 4.15888\n")
 
     def test_the_trace_is_the_parents(self):
         path = self.folder / "trace.json"

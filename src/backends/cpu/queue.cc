@@ -13,6 +13,7 @@
 
 #include "src/base/environment.h"
 #include "src/base/log.h"
+#include "src/base/stack.h"
 #include "src/base/text.h"
 #include "src/base/thread_end.h"
 
@@ -30,6 +31,9 @@ const Status& no_memory() {
   static const Status& status = *new Status(Code::kOutOfMemory, "work on a stream ran out of memory");
   return status;
 }
+
+// What is left of a stack on which work may run: a kernel of transposed matrices has 600 KiB of tiles there.
+constexpr size_t kRoom = size_t{1} << 20;
 
 // For the exception that is being handled.
 Status failure_of_exception() noexcept {
@@ -204,11 +208,13 @@ void Queue::end_in_order(Status status) {
   }
 }
 
+bool Queue::has_room_here() { return stack_left() >= kRoom; }
+
 Status Queue::push(Task task) {
-  const bool synchronous = environment().synchronous;
+  const bool synchronous = environment().synchronous, here = synchronous && has_room_here();
   Lock lock(mutex_);
   if (closed_.load(std::memory_order_relaxed)) return {Code::kInvalidHandle, "the stream was destroyed"};
-  if (!synchronous && !has_thread_) {
+  if (!here && !has_thread_) {
     if (Status s = start_thread(); !s.ok()) return s;
   }
   try {
@@ -218,13 +224,11 @@ Status Queue::push(Task task) {
   }
   make_busy();
   const uint64_t ticket = ++pushed_;
-  if (!synchronous) {
-    if (!running_) work_.notify_one();
-    return {};
-  }
+  if (!here && !running_) work_.notify_one();
+  if (!synchronous) return {};
   // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
   if (runs_here()) return {};
-  if (!run_tasks(lock)) return {};
+  if (here && !run_tasks(lock)) return {};
   await(lock, ticket, std::nullopt);
   return {};
 }
@@ -302,15 +306,31 @@ Status Queue::start_thread() {
   sigfillset(&others);
   for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, own);
   pthread_sigmask(SIG_SETMASK, &others, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  size_t bytes = 0;
+  if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < 2 * kRoom)  // the program's limit is smaller
+    pthread_attr_setstacksize(&attributes, 2 * kRoom);
   Status status;
-  try {
-    std::thread([self = self_.lock()] { self->run_thread(); }).detach();
-    has_thread_ = true;
-  } catch (const std::system_error& e) {
-    status = {Code::kInternal, cat("the thread of a stream could not be started: ", e.what())};
-  } catch (const std::bad_alloc&) {
+  auto self = std::unique_ptr<std::shared_ptr<Queue>>(new (std::nothrow) std::shared_ptr<Queue>(self_.lock()));
+  const auto run = [](void* queue) -> void* {
+    const std::shared_ptr<Queue> mine =
+        std::move(*std::unique_ptr<std::shared_ptr<Queue>>(static_cast<std::shared_ptr<Queue>*>(queue)));
+    mine->run_thread();
+    return nullptr;
+  };
+  pthread_t thread;
+  if (self == nullptr) {
     status = {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
+  } else if (const int error = pthread_create(&thread, &attributes, run, self.get()); error != 0) {
+    status = {Code::kInternal,
+              cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
+  } else {
+    self.release();
+    has_thread_ = true;
   }
+  pthread_attr_destroy(&attributes);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return status;
 }

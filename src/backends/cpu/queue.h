@@ -30,6 +30,8 @@ class Queue {
  public:
   static std::shared_ptr<Queue> make();  // and adds it to the list of queues
 
+  // Whether the calling thread's stack is large enough for work to run there.
+  static bool has_room_here();
   // Runs `work` here and now if nothing else is queued or running; tasks that arrive meanwhile wait for it.
   bool try_run(FunctionRef<Status()> work);
   // In a synchronous process returns when the task is done.

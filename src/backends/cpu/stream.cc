@@ -39,7 +39,7 @@ void CpuStream::renew() const {
 }
 
 bool CpuStream::try_run(FunctionRef<Status()> work, uint64_t bytes) {
-  if (bytes > kInlineBytes && !environment().synchronous) return false;
+  if ((bytes > kInlineBytes && !environment().synchronous) || !Queue::has_room_here()) return false;
   return queue().try_run(work);
 }
 
