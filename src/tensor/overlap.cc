@@ -80,15 +80,14 @@ void add_terms(const aclTensor& t, std::vector<Term>& terms) {
 bool is_addressable(const aclTensor& t, Extent& range) {
   const auto item = static_cast<int64_t>(size_of(t.dtype));
   int64_t low = t.offset, high = t.offset;
+  bool too_far = false;
   for (size_t k = 0; k < t.shape.size(); ++k) {
-    if (t.shape[k] == 0) {
-      range = {};
-      return true;
-    }
+    if (t.shape[k] == 0) return range = {}, true;  // however far the others reach
     int64_t reach;
-    if (__builtin_mul_overflow(t.shape[k] - 1, t.strides[k], &reach)) return false;
-    if (__builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high)) return false;
+    too_far |= __builtin_mul_overflow(t.shape[k] - 1, t.strides[k], &reach) ||
+               __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high);
   }
+  if (too_far) return false;
   int64_t end;
   if (__builtin_mul_overflow(low, item, &range.begin) || __builtin_add_overflow(high, 1, &end) ||
       __builtin_mul_overflow(end, item, &range.end))

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What phase one makes of a call, alone and after others, and what it refuses.
+#include <array>
+
 #include "tests/executor/support.h"
 
 namespace descend::test {
@@ -38,6 +40,13 @@ TEST_F(Executor, empty_views_may_have_any_other_dimension_and_offset) {
   ASSERT_EQ(aclnnEluGetWorkspaceSize(empty, one_, two_, one_, empty, &size_, &executor_), 0) << recent_error();
   EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
   EXPECT_EQ(aclDestroyTensor(empty), 0);
+  for (const auto& dims : {std::array{INT64_MAX, int64_t{0}}, std::array{int64_t{0}, INT64_MAX}}) {
+    const int64_t strides[] = {2, 2};
+    empty = aclCreateTensor(dims.data(), 2, ACL_FLOAT, strides, 0, ACL_FORMAT_ND, dims.data(), 2, nullptr);
+    ASSERT_EQ(aclnnEluGetWorkspaceSize(empty, one_, two_, one_, empty, &size_, &executor_), 0) << recent_error();
+    EXPECT_EQ(aclnnElu(nullptr, 0, executor_, nullptr), 0);
+    EXPECT_EQ(aclDestroyTensor(empty), 0);
+  }
 }
 
 TEST_F(Executor, many_calls_in_turn_keep_their_own_programs) {
