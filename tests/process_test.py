@@ -75,6 +75,13 @@ class Process(Programs, unittest.TestCase):
             with self.subTest(how=how):
                 self.assertEqual(self.start("fork", how).splitlines(), ["run by the parent", "parent done"])
 
+    def test_calls_of_a_thread_that_is_cancelled_end_first(self):
+        for variable, value in (("DESCEND_SYNC", "0"), ("DESCEND_SYNC", "1"), ("DESCEND_CHECK", "1"),
+                                ("DESCEND_TRACE", str(self.folder / "cancelled.json"))):
+            with self.subTest(variable, value=value):
+                self.assertIn("cancelled after its calls", self.start(
+                    "exit", "cancelled_calls", status=66 if variable == "DESCEND_CHECK" else 0, **{variable: value}))
+
     def test_callers_may_have_small_stacks(self):
         for synchronous in ("0", "1"):
             for kibibytes in (192, 512, 4096):

@@ -10,6 +10,7 @@
 #include <climits>
 
 #include "src/base/environment.h"
+#include "src/base/thread_end.h"
 
 namespace descend {
 namespace {
@@ -51,6 +52,7 @@ bool log_enabled(LogLevel level) noexcept {
 
 void log(LogLevel level, std::string_view text) noexcept {
   if (!log_enabled(level)) return;
+  const NotCancelled here;  // where it writes
   const int kept = errno;
   int file = STDERR_FILENO;
   try {

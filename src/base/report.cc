@@ -116,6 +116,12 @@ void keep(std::string text) noexcept {
   }
 }
 
+// That a caller's own limit of time has passed is an answer, which a loop may get for ever.
+LogLevel level_of(Code code) {
+  const bool is_answer = code == Code::kReportTimeout || code == Code::kStreamTimeout || code == Code::kEventTimeout;
+  return is_answer ? LogLevel::kInfo : LogLevel::kError;
+}
+
 }  // namespace
 
 int32_t report(Layer layer, const char* function, const Status& status) noexcept {
@@ -126,7 +132,7 @@ int32_t report(Layer layer, const char* function, const Status& status) noexcept
   try {
     text = cat(title(layer, code), ": ", function, ": ", status.message());
     if (!status.solution().empty()) text += cat("\nSolution: ", status.solution());
-    log(LogLevel::kError, text);
+    log(level_of(status.code()), text);
     text = cat(stamp(), " ", text);
   } catch (...) {
     text.clear();

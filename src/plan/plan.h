@@ -59,7 +59,8 @@ struct Program {
   // Instead of steps, on the reference device: runs the operator's reference at these addresses.
   std::function<void(void* const* addresses)> reference;
   uint64_t workspace = 0;
-  uint64_t bytes = 0;  // that a run touches, about
+  uint64_t bytes = 0;      // that a run touches, about
+  bool on_a_card = false;  // whose memory is not the host's
 };
 
 }  // namespace descend

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/base/report.h"
+#include "src/base/thread_end.h"
 #include "src/device/device.h"
 #include "src/plan/observed.h"
 #include "src/plan/plan.h"
@@ -170,6 +171,7 @@ template <class Op>
                                     aclOpExecutor** executor) noexcept {
   const auto& spec = Op::spec();
   const ApiCall call(spec.phase_one());
+  const NotCancelled here;
   try {
     if (!workspaceSize) return fail(spec.function(), missing("workspaceSize"));
     if (!executor) return fail(spec.function(), missing("executor"));
@@ -191,6 +193,7 @@ template <class Op>
       if (!backend) return fail(spec.function(), no_device());
       const auto fresh = std::make_shared<Program>();
       fresh->backend = backend;
+      fresh->on_a_card = !backend->device(0).memory_is_the_hosts();
       if (Status s = make_program<Op>(params, extents, *fresh); !s.ok()) return fail(spec.function(), s);
       take_addresses(spec, params, made->addresses);
       // Staging depends on the addresses.

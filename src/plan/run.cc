@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/base/text.h"
+#include "src/base/thread_end.h"
 #include "src/plan/executor.h"
 #include "src/plan/observed.h"
 #include "src/plan/planner.h"
@@ -103,6 +104,23 @@ Status check_addresses(const Plan& plan) {
   return {};
 }
 
+// Kernels of a card read whole elements: one address between two would end the card's work for the whole process.
+Status check_alignment(const Plan& plan, const void* workspace) {
+  const auto is_at = [](const void* address, size_t bytes) {
+    return reinterpret_cast<uintptr_t>(address) % bytes == 0;
+  };
+  for (size_t i = 0; i < plan.program->parameters.size(); ++i) {
+    const auto& parameter = plan.program->parameters[i];
+    const size_t item = size_of(parameter.view.dtype), bytes = is_complex(parameter.view.dtype) ? item / 2 : item;
+    if (!parameter.needs_address || is_at(plan.addresses[i], bytes)) continue;
+    return {Code::kInvalid, cat(parameter.name, " must satisfy: its data address is a multiple of its elements' ",
+                                bytes, " bytes on this device; it is ", plan.addresses[i])};
+  }
+  if (plan.program->workspace == 0 || is_at(workspace, sizeof(double))) return {};
+  return {Code::kInvalid,
+          cat("workspace must satisfy: is a multiple of ", sizeof(double), " bytes on this device; it is ", workspace)};
+}
+
 // Phase one has seen to inputs and outputs that overlap where it saw them.  Addresses that were set since may make
 // others overlap, for which there is no workspace.
 Status check_moved(const Plan& plan) {
@@ -145,15 +163,20 @@ Status submit(const Plan& plan, const aclOpExecutor* handle, void* workspace, ui
     return {Code::kInvalid,
             cat("executor must satisfy: was planned for the stream's device; it is for ", program.backend->name()),
             "call both phases with the same device current"};
+  if (program.on_a_card) [[unlikely]]
+    if (Status s = check_alignment(plan, workspace); !s.ok()) return s;
   if (program.steps.empty() && !program.reference) return {};  // nothing to do
-  if (observed()) [[unlikely]]
+  if (observed()) [[unlikely]] {
+    const NotCancelled here;
     return detail::submit_observed(plan, handle, static_cast<std::byte*>(workspace), *found.object);
+  }
 
   Stream& stream = *found.object->stream;
   Launch launch{stream, static_cast<std::byte*>(workspace), program.function};
   if (stream.try_run([&] { return run_on_device(program, plan.addresses, launch); }, program.bytes)) return {};
 
   auto queued = std::make_shared<QueuedRun>(QueuedRun{plan.program, plan.addresses, launch.workspace});
+  const NotCancelled here;  // in a synchronous process it waits
   // The stream outlives its work's use of it: a backend that queues work itself does not hand it out again.
   Status s = stream.submit([queued, &stream] {
     Launch later{stream, queued->workspace, queued->program->function};
@@ -171,8 +194,10 @@ int32_t run(const char* function, void* workspace, uint64_t workspaceSize, aclOp
   try {
     if (!executor) return detail::fail(function, detail::missing("executor"));
     PlanReference plan = PlanReference::use(executor);
-    if (observed()) [[unlikely]]
+    if (observed()) [[unlikely]] {
+      const NotCancelled here;
       detail::tell_used(executor, plan ? &*plan : nullptr);
+    }
     if (!plan)
       return detail::fail(function, {Code::kInvalid,
                                      cat("executor must satisfy: was made by phase one and not used since; it is ",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ends in the way its argument says, without aclFinalize: must neither hang nor crash.
 #include <acl/acl.h>
+#include <aclnnop/aclnn_elu.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -117,6 +118,37 @@ int main(int, char** arguments) {
     pthread_cancel(thread);
     pthread_join(thread, nullptr);
     check(aclrtSynchronizeStream(stream), "a stream goes on after its callback was cancelled");
+  } else if (is("cancelled_calls")) {
+    // A thread that is to be cancelled makes calls: they do what they would have done, and it ends after them.
+    static std::atomic<bool> done{false};
+    pthread_t thread;
+    pthread_create(
+        &thread, nullptr,
+        [](void*) -> void* {
+          check(aclrtSetDevice(0), "set");
+          const int64_t count = 1 << 22;
+          void* memory = nullptr;
+          check(aclrtMalloc(&memory, count * sizeof(float), ACL_MEM_MALLOC_HUGE_FIRST), "malloc");
+          check(aclrtMemset(memory, count * sizeof(float), 0, count * sizeof(float)), "memset");
+          aclTensor* self = aclCreateTensor(&count, 1, ACL_FLOAT, nullptr, 0, ACL_FORMAT_ND, &count, 1, memory);
+          float number = 1;
+          aclScalar* one = aclCreateScalar(&number, ACL_FLOAT);
+          uint64_t bytes = 0;
+          aclOpExecutor* executor = nullptr;
+          pthread_cancel(pthread_self());
+          aclrtFree(nullptr);  // each writes why it fails
+          aclnnElu(nullptr, 0, nullptr, nullptr);
+          check(aclnnInplaceEluGetWorkspaceSize(self, one, one, one, &bytes, &executor), "phase one");
+          check(aclnnInplaceElu(nullptr, 0, executor, stream), "phase two");
+          done = true;
+          forever(nullptr);
+          return nullptr;
+        },
+        nullptr);
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    check(aclrtSynchronizeStream(stream), "synchronise");
+    std::puts(done && result == PTHREAD_CANCELED ? "cancelled after its calls" : "cancelled within a call");
   } else if (is("signal")) {
     // The handler interrupts the first parallel loop of the process.
     signal(SIGTERM, [](int) {

@@ -4,6 +4,7 @@
 
 #include "src/backends/cpu/memory.h"
 #include "src/base/environment.h"
+#include "src/base/thread_end.h"
 
 namespace descend {
 namespace {
@@ -39,7 +40,10 @@ void CpuStream::renew() const {
 }
 
 bool CpuStream::try_run(FunctionRef<Status()> work, uint64_t bytes) {
-  if ((bytes > kInlineBytes && !environment().synchronous) || !Queue::has_room_here()) return false;
+  if (!Queue::has_room_here()) return false;
+  if (bytes <= kInlineBytes) return queue().try_run(work);
+  if (!environment().synchronous) return false;
+  const NotCancelled here;  // a loop's first threads are waited for
   return queue().try_run(work);
 }
 

@@ -102,6 +102,7 @@ void CudaQueue::tell(const Status& status) const {
 
 bool CudaQueue::try_now(FunctionRef<Status()> work, bool always) {
   if (cuda_is_the_parents()) return false;  // push says so
+  const NotCancelled here;                  // within CUDA
   Status status;
   {
     const Lock lock(mutex_);
