@@ -60,6 +60,11 @@ class EmulatedCard(OnACard, unittest.TestCase):
     def test_memory_of_the_host_is_given_back_after_what_any_card_has_to_do(self):
         self.assertRegex(self.start("pinned"), "pinned: 0, 7 ")
 
+    def test_an_address_between_two_elements_is_refused(self):
+        self.assertRegex(self.start("between"),
+                         "first: 161002, .*aclnnElu: self must satisfy: its data address is a multiple of its elements' "
+                         "4 bytes on this device; .*, then: 0, 0")
+
     def test_a_card_that_had_nothing_to_give_may_be_asked_again(self):
         for what in ("device", "stream"):
             with self.subTest(what):

@@ -203,6 +203,17 @@ static int crowded(void) {
   return 0;
 }
 
+/* An address between two elements is refused, and what follows is not. */
+static int between(aclrtStream stream) {
+  char* from = device_floats(COUNT);
+  void* to = device_copy(NULL, COUNT * sizeof(float));
+  const int first = elu_floats(from + 2, to, COUNT - 1, stream);
+  printf("first: %d, %s, ", first, text());
+  const int then = elu_floats(from, to, COUNT, stream);
+  printf("then: %d, %d\n", then, aclrtSynchronizeStream(stream));
+  return 0;
+}
+
 /* Memory of the host is any card's: a copy to another than the one it was asked of still needs it. */
 static volatile int may_go_on = 0;
 static void wait_a_while(void* argument) {
@@ -239,6 +250,7 @@ int main(int count, char** arguments) {
   if (strcmp(how, "seen") == 0) return fault(stream, 1);
   if (strcmp(how, "cards") == 0) return cards(stream);
   if (strcmp(how, "crowded") == 0) return crowded();
+  if (strcmp(how, "between") == 0) return between(stream);
   if (strcmp(how, "pinned") == 0) return pinned();
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "rows") == 0) return rows(stream);
