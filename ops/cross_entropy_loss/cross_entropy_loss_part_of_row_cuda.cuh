@@ -70,7 +70,7 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
   }
   __device__ __forceinline__ bool in_pieces() const { return lies(RowsAre::kInPieces); }
   __device__ __forceinline__ bool is_shifted() const { return cached && lies(RowsAre::kTogether); }
-  __device__ __forceinline__ int shift() const { return is_shifted() ? shift_of(from) : 0; }
+  __device__ __forceinline__ int shift() const { return is_shifted() ? shift_in_sector(from) : 0; }
   __device__ __forceinline__ ShiftedRow<Element> shifted() const { return {cache, static_cast<int>(columns), shift()}; }
 
   // f(at, kept) for each of this lane's pieces: where it is in a row that begins at `row`, and in the cache.  Lines are

@@ -42,13 +42,14 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
       for (int slot = 0; slot < there; ++slot) part_of(row + slot, slot).begin();
     } else {
       const Element* const from = l_.at(row, first_column);
-      for_lines(from, l_.a.input.row, there, [](const Element* at, Element* kept, int left, int, bool) {
+      for_lines(from, l_.a.input.row, shift_in_sector(from), there,
+                [](const Element* at, Element* kept, int left, int, bool) {
 #pragma unroll
-        for (int i = 0; i < kLines; ++i)
-          if (i * kLine < left - kPartial)
-            begin_copy(reinterpret_cast<Vector<Element>*>(kept + place_in_cache(i * kLine)),
-                       reinterpret_cast<const Vector<Element>*>(at + i * kLine));
-      });
+                  for (int i = 0; i < kLines; ++i)
+                    if (i * kLine < left - kPartial)
+                      begin_copy(reinterpret_cast<Vector<Element>*>(kept + place_in_cache(i * kLine)),
+                                 reinterpret_cast<const Vector<Element>*>(at + i * kLine));
+                });
       if (rows_are == RowsAre::kTogether) begin_partial_pieces(from, there);
     }
   }
@@ -111,27 +112,36 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
       for (int slot = 0; slot < there; ++slot)
         part_of(row + slot, slot).write(of_row(slot * lanes_of_row), to + slot * stride, l_.a.log_prob.column);
     } else {
-      for_lines(to, stride, there, [&](Element* at, const Element* kept, int left, int first_lane, bool is_partial) {
-        with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
+      const Element* const from = l_.at(row, first_column);
+      for_lines(to, stride, shift_in_sector(from), there,
+                [&](Element* at, const Element* kept, int left, int first_lane, bool is_partial) {
+                  with_log_prob<kLooksForLow>(of_row(first_lane), [&](const auto& log_prob) {
 #pragma unroll
-          for (int i = 0; i < kLines; ++i) {
-            const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), log_prob);
-            store_at_once(at + i * kLine, piece, i * kLine < left - kPartial && (i > 0 || !is_partial));
-          }
-        });
-      });
+                    for (int i = 0; i < kLines; ++i) {
+                      const Vector<Element> piece = piece_of(kept + place_in_cache(i * kLine), log_prob);
+                      store_at_once(at + i * kLine, piece, i * kLine < left - kPartial && (i > 0 || !is_partial));
+                    }
+                  });
+                });
       if (rows_are == RowsAre::kTogether) {
-        // What is left of the first pieces, and of the last, of as many rows as there are lanes for.
+        // What is left of the first pieces, and of the last, of as many rows as there are lanes for; and a whole piece
+        // behind the last tile, where there is one.
         constexpr int kOfRow = 2 * kPiece, kSlots = 32 / kOfRow;
         const int in_row = lane_of_warp() % kOfRow;
+        const int all_tiles = ((columns - 1) / static_cast<int>(kTile) + 1) * static_cast<int>(kTile);
 #pragma unroll 1
         for (int slot = lane_of_warp() / kOfRow; slot - lane_of_warp() / kOfRow < there; slot += kSlots) {
           const LogProb log_prob = of_row(slot * lanes_of_row);
-          const int shift = shift_of(to + slot * stride), end = shift + columns;
-          const int number = in_row < kPiece ? in_row : end / kPiece * kPiece + in_row - kPiece;
-          if (slot < there && number >= shift && number < end && (in_row >= kPiece || shift > 0))
-            to[slot * stride + number - shift] = narrow<Element>(
-                log_prob(widen<float>(cache_[slot * cut_.tiles * kWideTile + place_in_cache(number - shift) + shift])));
+          const int shift = shift_in_sector(from + slot * l_.a.input.row), end = shift + columns;
+          const int whole = end / kPiece * kPiece;
+          const auto put = [&](int number) {
+            if (slot < there && number >= shift && number < end)
+              to[slot * stride + number - shift] = narrow<Element>(log_prob(
+                  widen<float>(cache_[slot * cut_.tiles * kWideTile + place_in_cache(number - shift) + shift])));
+          };
+          if (in_row >= kPiece || shift % kPiece != 0)
+            put(in_row < kPiece ? shift / kPiece * kPiece + in_row : whole + in_row - kPiece);
+          if (whole > all_tiles && in_row < kPiece) put(all_tiles + in_row);
         }
       }
     }
@@ -145,14 +155,13 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   static constexpr int kLine = Lines<Element>::kLine, kLines = Lines<Element>::kLines;
   static constexpr int kPartial = rows_are == RowsAre::kTogether ? kPiece - 1 : 0;  // what is left of a row is no piece
   template <class At, class F>
-  __device__ __forceinline__ void for_lines(At* row, int64_t stride, int rows, const F& f) const {
+  __device__ __forceinline__ void for_lines(At* row, int64_t stride, int shift, int rows, const F& f) const {
     constexpr int kAtOnce = Lines<Element>::kAtOnce;
     const int mine = lane_of_warp() * kPiece, end = (columns + kAtOnce - 1) / kAtOnce * kAtOnce;
     const int64_t to_next = stride - end;
     const int kept_to_next = cut_.tiles * kWideTile - place_in_cache(end);
     Element* kept = cache_ + mine;
     if constexpr (rows_are == RowsAre::kTogether) {
-      int shift = shift_of(row);
       At* at = row + mine - shift;
 #pragma unroll 1
       for (int first_lane = 0; first_lane < rows * lanes_of_row; first_lane += lanes_of_row) {
@@ -166,7 +175,7 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
           kept += place_in_cache(kAtOnce);
           is_partial = false;
         }
-        const int last = std::exchange(shift, next_shift(shift, stride));
+        const int last = std::exchange(shift, next_shift(shift));
         at += to_next + last - shift;
         kept += kept_to_next;
       }
@@ -187,37 +196,38 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
       first_lane += lanes_of_row;
     }
   }
-  static __device__ __forceinline__ int next_shift(int shift, int64_t stride) {
-    return static_cast<int>((static_cast<unsigned>(shift) + static_cast<unsigned>(stride)) % kPiece);
+  __device__ __forceinline__ int next_shift(int shift) const {
+    return static_cast<int>((static_cast<unsigned>(shift) + static_cast<unsigned>(l_.a.input.row)) % kSector<Element>);
   }
   // As ShiftedRow's, of all rows.
   __device__ __forceinline__ void close(int64_t row, int there) const {
     const int lane = lane_of_warp(), last_tile = (columns - 1) / static_cast<int>(kTile);
-    const bool before = lane < kPiece;
-    const int in_tile = columns - last_tile * static_cast<int>(kTile) + lane - kPiece;
-    int shift = shift_of(l_.at(row, first_column));
-    Element* kept = cache_ + (before ? lane : last_tile * kWideTile + in_tile);
+    const int in_tile = columns - last_tile * static_cast<int>(kTile) + lane;
+    const auto none = narrow<Element>(-std::numeric_limits<float>::infinity());
+    int shift = shift_in_sector(l_.at(row, first_column));
+    Element* kept = cache_ + lane;
 #pragma unroll 1
     for (int slot = 0; slot < there; ++slot) {
-      if (before ? lane < shift : in_tile + shift < kWideTile)
-        kept[before ? 0 : shift] = narrow<Element>(-std::numeric_limits<float>::infinity());
+      if (lane < shift) *kept = none;
+      if (in_tile + shift < kWideTile) kept[last_tile * kWideTile + in_tile - lane + shift] = none;
       kept += cut_.tiles * kWideTile;
-      shift = next_shift(shift, l_.a.input.row);
+      shift = next_shift(shift);
     }
   }
   // Begins to copy what is behind each tile, and what there is of the last piece, of all rows: a lane each.
   __device__ __forceinline__ void begin_partial_pieces(const Element* from, int there) const {
-    static_assert(2 * P::kTiles <= 32);
-    const int lane = lane_of_warp();
-    const bool is_last = lane >= P::kTiles;
-    const int slot = is_last ? lane - P::kTiles : lane * cut_.at_once / P::kTiles, tile = lane - slot * cut_.tiles;
+    static_assert(3 * P::kTiles <= 32);
+    const int lane = lane_of_warp(), of_tile = lane % P::kTiles, behind = lane / P::kTiles * kPiece;
+    const bool is_last = lane >= 2 * P::kTiles;
+    const int slot = is_last ? lane - 2 * P::kTiles : of_tile * cut_.at_once / P::kTiles;
+    const int tile = of_tile - slot * cut_.tiles;
     const Element* const row = from + slot * l_.a.input.row;
-    const int shift = shift_of(row), end = shift + columns, whole = end / kPiece * kPiece;
-    const int number = is_last ? whole : (tile + 1) * static_cast<int>(kTile), left = end - number;
+    const int shift = shift_in_sector(row), end = shift + columns, whole = end / kPiece * kPiece;
+    const int number = is_last ? whole : (tile + 1) * static_cast<int>(kTile) + behind, left = end - number;
     Element* const to = cache_ + slot * cut_.tiles * kWideTile +
-                        (is_last ? place_in_cache(whole) : tile * kWideTile + static_cast<int>(kTile));
-    const bool is_behind = is_last && number >= columns && number % static_cast<int>(kTile) == 0;  // all tiles
-    if (slot < there && left > 0 && !is_behind)
+                        (is_last ? place_in_cache(whole) : tile * kWideTile + static_cast<int>(kTile) + behind);
+    const bool is_in_tiles = number / static_cast<int>(kTile) * static_cast<int>(kTile) < columns;
+    if (slot < there && left > 0 && (is_last ? is_in_tiles : behind < shift))
       begin_copy(reinterpret_cast<Vector<Element>*>(to), reinterpret_cast<const Vector<Element>*>(row - shift + number),
                  min(left, kPiece) * static_cast<int>(sizeof(Element)));
   }
