@@ -13,7 +13,8 @@ add_executable(descend_bench ${bench_sources})
 target_link_libraries(descend_bench PRIVATE descend_flags descend ascendcl nnopbase opapi benchmark::benchmark
                                             nlohmann_json::nlohmann_json Threads::Threads)
 set_target_properties(descend_bench PROPERTIES BUILD_RPATH "${CMAKE_BINARY_DIR}/lib64" INSTALL_RPATH "$ORIGIN/../../lib64")
-install(TARGETS descend_bench RUNTIME DESTINATION libexec/descend OPTIONAL)  # `descend bench` starts it
+install(TARGETS descend_bench RUNTIME DESTINATION libexec/descend)  # `descend bench` starts it
+add_dependencies(installed descend_bench)
 
 # peer(NAME): the files that know this library.
 function(peer name)

@@ -57,6 +57,7 @@ configure_package_config_file(cmake/DescendConfig.cmake.in ${shape}/lib64/cmake/
 write_basic_package_version_file(${shape}/lib64/cmake/Descend/DescendConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(DIRECTORY ${shape}/lib64/cmake DESTINATION lib64)
+install(DIRECTORY ${shape}/lib64/cmake/Descend DESTINATION share/cmake)  # Debian's CMake looks in no lib64
 
 # pkg-config
 function(descend_pkg_config pc_name pc_description pc_requires pc_libs)

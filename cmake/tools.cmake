@@ -44,9 +44,9 @@ foreach(page ${op_pages})
   install(FILES ${page} DESTINATION share/doc/descend/ops RENAME ${name}.md)
 endforeach()
 
-foreach(page checker trace)
-  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/docs/${page}.md ${CMAKE_BINARY_DIR}/share/doc/descend/${page}.md SYMBOLIC)
-  install(FILES docs/${page}.md DESTINATION share/doc/descend)
+foreach(page accuracy.md architecture.md checker.md environment.md trace.md trace.svg)
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/docs/${page} ${CMAKE_BINARY_DIR}/share/doc/descend/${page} SYMBOLIC)
+  install(FILES docs/${page} DESTINATION share/doc/descend)
 endforeach()
 
 # Completion, where the shells look for it.

@@ -95,6 +95,12 @@ class Consumer(unittest.TestCase):
             # CMake writes the libraries' folder into the program: no variable is needed.
             self.check(run(self.folder / "build" / program))
 
+    def test_cmake_package_by_the_prefix_alone(self):
+        run("cmake", "-S", CONSUMER / "find_package", "-B", self.folder / "build", f"-DCMAKE_PREFIX_PATH={prefix()}",
+            env=clean_environment())
+        run("cmake", "--build", self.folder / "build")
+        self.check(run(self.folder / "build" / "in_c"))
+
     def test_pkg_config(self):
         search = clean_environment(PKG_CONFIG_PATH=str(prefix() / "lib64" / "pkgconfig"))
         flags = run("pkg-config", "--cflags", "--libs", "descend", env=search).split()

@@ -24,6 +24,11 @@ bool coloured() {
 }
 std::string red(const std::string& text) { return coloured() ? cat("\x1b[1;31m", text, "\x1b[0m") : text; }
 
+// A pattern may end in a star.
+bool is_meant(const std::string& pattern, const std::string& id) {
+  return pattern.ends_with('*') ? id.starts_with(pattern.substr(0, pattern.size() - 1)) : id == pattern;
+}
+
 std::string words(const Frame& frame) {
   std::string text = frame.function.empty() ? "(no symbol)" : frame.function;
   if (!frame.file.empty())
@@ -91,8 +96,12 @@ Reporter::Reporter(const std::string& suppressed, const std::string& json) {
     const size_t comma = std::min(suppressed.find(',', at), suppressed.size());
     std::string id = suppressed.substr(at, comma - at);
     std::erase(id, ' ');
-    suppressed_.push_back(std::move(id));
     at = comma + 1;
+    if (std::any_of(kFindings.begin(), kFindings.end(),
+                    [&](const FindingText& each) { return is_meant(id, id_of(each.finding)); }))
+      suppressed_.push_back(std::move(id));
+    else
+      log(LogLevel::kError, cat("DESCEND_CHECK_SUPPRESS has '", id, "', which is the id of no finding"));
   }
   if (json.empty()) return;
   const bool standard = json == "/dev/stderr";
@@ -107,9 +116,8 @@ Reporter::Reporter(const std::string& suppressed, const std::string& json) {
 }
 
 bool Reporter::suppressed(const std::string& id) const {
-  return std::any_of(suppressed_.begin(), suppressed_.end(), [&](const std::string& each) {
-    return each.ends_with('*') ? id.starts_with(each.substr(0, each.size() - 1)) : id == each;
-  });
+  return std::any_of(suppressed_.begin(), suppressed_.end(),
+                     [&](const std::string& each) { return is_meant(each, id); });
 }
 
 void Reporter::write(const std::string& text) const {

@@ -217,6 +217,17 @@ TEST(CheckReporter, counts_what_is_not_suppressed_and_ends_with_the_remarks) {
   EXPECT_TRUE(text.ends_with("\n==descend== 1 finding: DSC-401 (2 times); the device is far away\n")) << text;
 }
 
+TEST(CheckReporter, what_is_no_finding_cannot_be_suppressed_and_is_said) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("DSC-4, DSC-40*,leaks", "");
+  reporter.report({Finding::kTarget, "aclnnTest", "target", "text", {}});
+  EXPECT_EQ(reporter.found(), 0u);
+  const std::string text = testing::internal::GetCapturedStderr();
+  for (const char* wrong : {"'DSC-4'", "'leaks'"})
+    EXPECT_NE(text.find(std::string(wrong) + ", which is the id of no finding"), std::string::npos) << text;
+  EXPECT_EQ(text.find("'DSC-40*'"), std::string::npos) << text;
+}
+
 TEST(CheckReporter, a_forked_child_begins_with_nothing_found) {
   testing::internal::CaptureStderr();
   Reporter reporter("", "");

@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
     app.footer(
         "Examples:\n"
         "  descend run -- ./program                a program built for any CANN-shaped prefix, on this machine\n"
-        "  descend run --check -- ./program        and what is wrong with it: docs/checker.md lists the findings\n"
+        "  descend run --check -- ./program        and what is wrong with it; descend doc DSC-102 explains a finding\n"
         "  descend run --trace t.json -- ./program and where the time goes: open t.json in ui.perfetto.dev\n"
         "  descend info                            devices, SIMD target, threads, bandwidth\n"
         "  descend doc aclnnEluBackward            the operator's page\n"

@@ -71,7 +71,7 @@ void take_program(Command& command, std::vector<std::string> words) {
 void add_run(Command& command) {
   CLI::App* run_command = command.app.add_subcommand("run", "Run a program on this installation");
   const auto options = std::make_shared<Options>();
-  run_command->add_flag("--check", options->check, "Say what is wrong with the program (docs/checker.md)");
+  run_command->add_flag("--check", options->check, "Say what is wrong with the program");
   run_command->add_option("--suppress", options->suppress, "Findings not to report: DSC-102,DSC-3*")->type_name("IDS");
   run_command->add_option("--report", options->report, "Write the findings to a file, as JSON")->type_name("FILE");
   run_command->add_option("--trace", options->trace, "Write a trace for ui.perfetto.dev; print a table at the end")

@@ -61,8 +61,8 @@ void choose_cpu_target() {
   if (set_cpu_target(wanted)) return;
   std::string list;
   for (std::string_view target : cpu_targets()) list += cat(list.empty() ? "" : ", ", target);
-  log(LogLevel::kWarning, cat("DESCEND_CPU_TARGET is ", wanted, ", which is not among the targets of this processor: ",
-                              list, "; ", cpu_targets().front(), " is used"));
+  log(LogLevel::kError, cat("DESCEND_CPU_TARGET is ", wanted, ", which is not among the targets of this processor: ",
+                            list, "; ", cpu_targets().front(), " is used"));
   set_cpu_target({});
 }
 
