@@ -66,7 +66,8 @@ TEST_F(CrossEntropyLossOperators, views_may_reach_beyond_2_to_the_31_elements) {
   for (int k : {0, 1}) EXPECT_EQ(aclDestroyTensor(far[k]), 0);
 }
 
-// A GPU's warp has several at once, or one or a part of one: whole tiles that begin at any place of a sector.
+// A GPU's warp has several at once, or one or a part of one: whole pieces, or tiles, that begin at any place of a
+// sector.
 TEST_F(CrossEntropyLossOperators, rows_may_lie_apart) {
   struct Matrix {
     int64_t rows, classes, apart;
@@ -75,6 +76,11 @@ TEST_F(CrossEntropyLossOperators, rows_may_lie_apart) {
   for (DataType dtype : kFloats)
     for (const Matrix& m : std::vector<Matrix>{{2100, 600, 8},
                                                {2100, 601, 8},
+                                               {37, 1000, 0},
+                                               {37, 1004, 8},
+                                               {19, 1528, 0},
+                                               {19, 2036, 0},
+                                               {19, 2040, 0},
                                                {37, 1024, 9},
                                                {19, 1536, 9},
                                                {17, 2048, 9},
