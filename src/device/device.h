@@ -68,8 +68,11 @@ class Stream {
   // the queueing.  A failed Status is kept like that of submitted work.
   virtual bool try_run(FunctionRef<Status()> work, uint64_t bytes) = 0;
   virtual Status submit(std::function<Status()> work) = 0;
-  // Calls a function of the host in stream order, on a thread of the backend; later work waits for it.
-  virtual Status call_host(std::function<void()> function) = 0;
+  // Calls a function of the host in stream order, on a thread of the backend; later work waits for it.  One that
+  // `awaits_others` ends when the program has done something elsewhere: no call waits for it, or for what is behind it,
+  // where calls are synchronous.
+  virtual Status call_host(std::function<void()> function, bool awaits_others) = 0;
+  Status call_host(std::function<void()> function) { return call_host(std::move(function), false); }
   virtual Status copy(void* to, const void* from, size_t bytes) = 0;
   virtual Status fill(void* at, uint8_t byte, size_t bytes) = 0;
   virtual Status record(Event& event) = 0;

@@ -83,7 +83,7 @@ Status Reports::launch(HostCall::Function function, void* user_data, bool blocks
     const std::lock_guard lock(mutex_);
     if (!report->delivered) end(report);
   });
-  return stream.stream->call_host([this, report, undelivered = std::move(undelivered)] { deliver(report); });
+  return stream.stream->call_host([this, report, undelivered = std::move(undelivered)] { deliver(report); }, blocks);
 }
 
 // On a thread of the backend, in stream order.

@@ -46,7 +46,7 @@ class FakeStream final : public Stream {
  public:
   bool try_run(FunctionRef<Status()> work, uint64_t) override { return keep(work()), true; }
   Status submit(std::function<Status()> work) override { return keep(work()), Status{}; }
-  Status call_host(std::function<void()> function) override { return function(), Status{}; }
+  Status call_host(std::function<void()> function, bool) override { return function(), Status{}; }
   Status copy(void* to, const void* from, size_t bytes) override {
     if (bytes > 0) std::memmove(to, from, bytes);
     return {};

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 
+#include "tests/harness/variable.h"
 #include "tests/runtime/support.h"
 
 namespace descend::test {
@@ -48,6 +49,51 @@ class Processor {
 uint64_t this_thread() { return static_cast<uint64_t>(pthread_self()); }
 
 using RuntimeCallback = Started;
+
+TEST_F(RuntimeCallback, a_thread_may_run_its_own_blocking_callback_also_where_calls_are_synchronous) {
+  const Variable variable("DESCEND_SYNC", "1");
+  const aclrtStream stream = new_stream();
+  ASSERT_EQ(aclrtSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  static std::atomic<int> before, after;
+  before = after = 0;
+  ASSERT_EQ(aclrtLaunchCallback(count, &before, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+  // What is behind it is not waited for, either.
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream, [](void*) { after = before + 10; }, nullptr),
+            ACL_SUCCESS);
+  EXPECT_EQ(after, 0);
+  EXPECT_EQ(aclrtProcessReport(60'000), ACL_SUCCESS);
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(after, 11);
+  // Later work is done when its call returns.
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, count, &after), ACL_SUCCESS);
+  EXPECT_EQ(after, 12);
+  EXPECT_EQ(aclrtUnSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(RuntimeCallback, a_function_of_a_synchronous_process_may_launch_a_callback_for_the_thread_that_waits_for_it) {
+  const Variable variable("DESCEND_SYNC", "1");
+  static aclrtStream stream;
+  stream = new_stream();
+  ASSERT_EQ(aclrtSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  static std::atomic<int> ran;
+  ran = 0;
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream,
+                [](void*) {
+                  EXPECT_EQ(aclrtLaunchCallback(count, &ran, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+                  EXPECT_EQ(aclrtLaunchHostFunc(stream, count, &ran), ACL_SUCCESS);
+                },
+                nullptr),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclrtProcessReport(60'000), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(ran, 2);
+  EXPECT_EQ(aclrtUnSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
 
 TEST_F(RuntimeCallback, a_blocking_callback_holds_later_work) {
   const aclrtStream stream = new_stream();

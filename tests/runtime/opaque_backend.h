@@ -63,7 +63,10 @@ class OpaqueStream final : public Stream {
       : stream_(std::move(stream)), windows_(windows) {}
   bool try_run(FunctionRef<Status()> work, uint64_t bytes) override { return stream_->try_run(work, bytes); }
   Status submit(std::function<Status()> work) override { return stream_->submit(std::move(work)); }
-  Status call_host(std::function<void()> function) override { return stream_->call_host(std::move(function)); }
+  using Stream::call_host;
+  Status call_host(std::function<void()> function, bool awaits_others) override {
+    return stream_->call_host(std::move(function), awaits_others);
+  }
   Status copy(void* to, const void* from, size_t bytes) override {
     if (Status s = apart(to, from, bytes); !s.ok()) return s;
     return stream_->copy(windows_.real(to), windows_.real(from), bytes);

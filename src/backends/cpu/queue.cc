@@ -143,9 +143,11 @@ bool Queue::run_front(Lock& lock) {
   running_ = true;
   runner_ = pthread_self();
   Status status;
+  bool awaits_others = false;
   {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
+    awaits_others = task.awaits_others;
     const bool drop = dropping_.load(std::memory_order_relaxed) && !task.always;
     lock.unlock();
     try {
@@ -153,19 +155,22 @@ bool Queue::run_front(Lock& lock) {
       tell(status);
     } catch (...) {  // the program ends this thread: the task is over all the same
       task = {};
-      end(lock, {});
+      if (end(lock, {}) && awaits_others) --awaiting_others_;
       throw;
     }
     // What the task holds is let go before it counts as done, and without the lock.
   }
-  return end(lock, std::move(status));
+  if (!end(lock, std::move(status))) return false;
+  if (awaits_others) --awaiting_others_;
+  return true;
 }
 
 bool Queue::run_tasks(Lock& lock) {
   try {
-    while (!running_ && !tasks_.empty()) {
+    while (!running_ && !tasks_.empty() && !tasks_.front().awaits_others) {
       if (!run_front(lock)) return false;
     }
+    if (!running_ && !tasks_.empty()) leave_to_thread();
   } catch (...) {
     // A function of the program ended this thread, and others may wait for tasks that it would have run.
     if (lock.owns_lock() && !tasks_.empty()) leave_to_thread();
@@ -211,8 +216,9 @@ void Queue::end_in_order(Status status) {
 bool Queue::has_room_here() { return stack_left() >= kRoom; }
 
 Status Queue::push(Task task) {
-  const bool synchronous = environment().synchronous, here = synchronous && has_room_here();
   Lock lock(mutex_);
+  const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0;
+  const bool here = synchronous && has_room_here(), awaits_others = task.awaits_others;
   if (closed_.load(std::memory_order_relaxed)) return {Code::kInvalidHandle, "the stream was destroyed"};
   if (!here && !has_thread_) {
     if (Status s = start_thread(); !s.ok()) return s;
@@ -223,6 +229,7 @@ Status Queue::push(Task task) {
     return {Code::kOutOfMemory, "there is no memory to queue work on a stream"};
   }
   make_busy();
+  if (awaits_others) ++awaiting_others_;
   const uint64_t ticket = ++pushed_;
   if (!here && !running_) work_.notify_one();
   if (!synchronous) return {};
@@ -246,7 +253,8 @@ Status Queue::wait(std::shared_ptr<EventState> event, std::shared_ptr<EventPoint
   const std::shared_ptr<void> counted(
       nullptr, [event = std::move(event)](void*) { event->waiting.fetch_sub(1, std::memory_order_release); });
   return push({.work = [this, point = std::move(point), timeout] { return wait_here(point, timeout); },
-               .keeps_alive = counted});
+               .keeps_alive = counted,
+               .awaits_others = true});
 }
 
 Status Queue::wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout) {

@@ -21,6 +21,7 @@ struct Task {
   std::function<Status()> work;       // empty: nothing but its place in the order
   std::shared_ptr<void> keeps_alive;  // let go when the task's turn has come
   bool always = false;                // not dropped with the stream or after a failure; must not fail or block
+  bool awaits_others = false;         // ends when the program has done something elsewhere
 };
 
 // Shared by the stream, its thread and the list of all queues, so that running work outlives the stream.  Tasks run one
@@ -34,7 +35,8 @@ class Queue {
   static bool has_room_here();
   // Runs `work` here and now if nothing else is queued or running; tasks that arrive meanwhile wait for it.
   bool try_run(FunctionRef<Status()> work);
-  // In a synchronous process returns when the task is done.
+  // In a synchronous process returns when the task is done, unless it, or one before it, awaits others: these may wait
+  // for the caller.
   Status push(Task task);
   // Completes the point once everything pushed before is done.
   Status record(const std::shared_ptr<EventPoint>& point);
@@ -69,7 +71,7 @@ class Queue {
   void end_in_order(Status status);     // of try_run's work, when it failed or the lock has seen it
   bool end(Lock& lock, Status status);  // takes the lock again; false when this is another process by now
   bool run_front(Lock& lock);           // takes out the first task and runs it without the lock; as `end`
-  bool run_tasks(Lock& lock);           // runs all there are unless another thread does; as `end`
+  bool run_tasks(Lock& lock);           // all there are up to one that awaits others, if nobody else does; as `end`
   void look_at_dropping();              // with the lock, after a change of what it depends on
   bool await(Lock& lock, uint64_t ticket, Timeout timeout);  // false when `timeout` passed first
   bool runs_here() const { return running_ && runner_ == pthread_self(); }
@@ -91,6 +93,7 @@ class Queue {
   std::list<Task> tasks_;
   uint64_t pushed_ = 0;
   uint64_t finished_ = 0;
+  int awaiting_others_ = 0;        // tasks that are not finished
   uint64_t wake_at_ = UINT64_MAX;  // the least of finished_ that somebody waits for
   bool running_ = false;
   pthread_t runner_{};

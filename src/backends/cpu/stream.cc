@@ -49,9 +49,11 @@ bool CpuStream::try_run(FunctionRef<Status()> work, uint64_t bytes) {
 
 Status CpuStream::submit(std::function<Status()> work) { return queue().push({.work = std::move(work)}); }
 
-// Always on the queue's thread: a function of the program may block until its own thread goes on.
-Status CpuStream::call_host(std::function<void()> function) {
-  return queue().push({.work = [function = std::move(function)] { return function(), Status{}; }});
+// On the queue's thread, unless calls are synchronous: a function of the program may block until its own thread goes
+// on.
+Status CpuStream::call_host(std::function<void()> function, bool awaits_others) {
+  return queue().push(
+      {.work = [function = std::move(function)] { return function(), Status{}; }, .awaits_others = awaits_others});
 }
 
 Status CpuStream::copy(void* to, const void* from, size_t bytes) {

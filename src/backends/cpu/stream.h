@@ -18,7 +18,8 @@ class CpuStream final : public Stream {
 
   bool try_run(FunctionRef<Status()> work, uint64_t bytes) override;
   Status submit(std::function<Status()> work) override;
-  Status call_host(std::function<void()> function) override;
+  using Stream::call_host;
+  Status call_host(std::function<void()> function, bool awaits_others) override;
   Status copy(void* to, const void* from, size_t bytes) override;
   Status fill(void* at, uint8_t byte, size_t bytes) override;
   Status record(Event& event) override;

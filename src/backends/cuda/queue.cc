@@ -119,18 +119,21 @@ bool CudaQueue::try_now(FunctionRef<Status()> work, bool always) {
   return true;
 }
 
-Status CudaQueue::push(std::function<Status()> work, bool always) {
+Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits) {
   if (cuda_is_the_parents()) return cuda_is_the_parents_status();
   Lock lock(mutex_);
   if (!has_thread_)
     if (Status s = start_thread(); !s.ok()) return s;
-  if (thread_of == this) return queue({std::move(work), always, running_of_}), Status{};
-  const uint64_t ticket = queue({std::move(work), always});
+  // What awaits others may wait for the caller, and so may all that is behind it.
+  const bool is_awaited = awaits == Awaits::kNothing && awaiting_others_ == 0;
+  if (awaits == Awaits::kOthers) ++awaiting_others_;
+  if (thread_of == this) return queue({std::move(work), always, is_awaited ? running_of_ : 0, awaits}), Status{};
+  const uint64_t ticket = queue({std::move(work), always, 0, awaits});
   const auto done = [&] {
     return finished_ >= ticket && running_of_ != ticket &&
            std::none_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.of == ticket; });
   };
-  if (environment().synchronous) done_.wait(lock, done);
+  if (environment().synchronous && is_awaited) done_.wait(lock, done);
   return {};
 }
 
@@ -167,7 +170,7 @@ Status CudaQueue::start_thread() {
 bool CudaQueue::run_front(Lock& lock) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
-  const bool drop = dropping() && !task.always;
+  const bool drop = dropping() && !task.always, awaits_others = task.awaits == Awaits::kOthers;
   running_of_ = task.of;
   ++submitted_;
   lock.unlock();
@@ -177,6 +180,7 @@ bool CudaQueue::run_front(Lock& lock) {
     task = {};                                // what it holds is let go before it counts as done, and without the lock
     lock.lock();
     ++finished_;
+    if (awaits_others) --awaiting_others_;
     running_of_ = 0;
     keep(status);
     count_as_unfinished();

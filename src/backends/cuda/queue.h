@@ -34,8 +34,9 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   // Runs work that hands something to CUDA, if nothing is queued here; what fails is kept.  `always`: also after a
   // failure or when the stream is abandoned; must not fail or block.
   bool try_now(FunctionRef<Status()> work, bool always = false);
-  // The same, in turn.
-  Status push(std::function<Status()> work, bool always = false);
+  // The same, in turn.  `awaits_others`: as Stream::call_host has it.
+  enum class Awaits { kNothing, kOthers };
+  Status push(std::function<Status()> work, bool always = false, Awaits awaits = Awaits::kNothing);
   // For a queued task: blocks until what was handed to CUDA before is done.
   Status wait_for_card();
 
@@ -60,6 +61,7 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
     std::function<Status()> work;
     bool always;
     uint64_t of = 0;  // itself, or the one that has added it, whose caller waits for it where calls are synchronous
+    Awaits awaits = Awaits::kNothing;
   };
 
   bool dropping() const { return closed_.load(std::memory_order_relaxed) || (stop_ && !failure_.ok()); }
@@ -84,6 +86,7 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   std::deque<Task> tasks_;
   uint64_t pushed_ = 0, finished_ = 0;      // tasks
   uint64_t running_of_ = 0;                 // of the one that runs
+  int awaiting_others_ = 0;                 // tasks that are not finished
   uint64_t submitted_ = 0, seen_done_ = 0;  // pieces of work handed to CUDA, and how many are known to be done
   bool has_thread_ = false;
   bool counted_ = false;  // as unfinished

@@ -20,12 +20,13 @@ Status CudaStream::now_or_later(std::function<Status()> work, bool always) {
   return queue_->try_now([&] { return work(); }, always) ? Status{} : queue_->push(std::move(work), always);
 }
 
-Status CudaStream::call_host(std::function<void()> function) {
-  return queue_->push([queue = queue_.get(), function = std::move(function)] {
+Status CudaStream::call_host(std::function<void()> function, bool awaits_others) {
+  const auto call = [queue = queue_.get(), function = std::move(function)] {
     Status status = queue->wait_for_card();
     function();
     return status;
-  });
+  };
+  return queue_->push(call, false, awaits_others ? CudaQueue::Awaits::kOthers : CudaQueue::Awaits::kNothing);
 }
 
 Status CudaStream::copy(void* to, const void* from, size_t bytes) {
@@ -74,12 +75,13 @@ Status CudaStream::wait(Event& event, Timeout timeout) {
   // CUDA's queue can neither wait for an event that is not there yet nor give up.
   ++state->waiting;
   const std::shared_ptr<void> ends(nullptr, [state](void*) { --state->waiting; });
-  return queue_->push([=, ends = ends, queue = queue_.get()]() -> Status {
+  const auto in_turn = [=, ends = ends, queue = queue_.get()]() -> Status {
     if (timeout)
       if (Status s = queue->wait_for_card(); !s.ok()) return s;
     if (timeout) return point->wait_until_reached(timeout, &queue->closed());
     return point->wait_until_recorded({}, &queue->closed()) ? wait() : Status{};
-  });
+  };
+  return queue_->push(in_turn, false, CudaQueue::Awaits::kOthers);
 }
 
 Status CudaStream::reset(Event& event) {

@@ -16,7 +16,8 @@ class CudaStream final : public Stream {
 
   bool try_run(FunctionRef<Status()> work, uint64_t) override { return queue_->try_now(work); }
   Status submit(std::function<Status()> work) override { return queue_->push(std::move(work)); }
-  Status call_host(std::function<void()> function) override;
+  using Stream::call_host;
+  Status call_host(std::function<void()> function, bool awaits_others) override;
   Status copy(void* to, const void* from, size_t bytes) override;
   Status fill(void* at, uint8_t byte, size_t bytes) override;
   Status record(Event& event) override;
