@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Events: what each way of making one allows, and the operations.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -21,7 +22,8 @@ struct EventObject {
   Device* device = nullptr;
   int32_t device_id = 0;
   EventKind kind = EventKind::kPlain;
-  bool synchronizes = true;  // streams may wait for it
+  bool synchronizes = true;              // streams may wait for it
+  std::atomic<uint32_t> recorded_on{0};  // the stream's id
 
   // A plain event that was never recorded is not ready; an Ex event then counts as complete.
   bool complete() const { return event->recorded() ? event->reached() : kind == EventKind::kEx; }

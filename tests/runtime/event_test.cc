@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Events: what each kind allows, recording, waiting, timing.
+#include "tests/harness/variable.h"
 #include "tests/runtime/support.h"
 
 namespace descend::test {
@@ -164,6 +165,60 @@ TEST_F(RuntimeEvent, a_stream_waits_for_what_the_event_captured) {
   gate.open();
   EXPECT_EQ(aclrtSynchronizeStream(second), ACL_SUCCESS);
   EXPECT_TRUE(seen);
+}
+
+TEST_F(RuntimeEvent, a_host_function_may_let_another_stream_wait_for_what_is_behind_it) {
+  for (const char* synchronous : {"0", "1"}) {
+    const Variable variable("DESCEND_SYNC", synchronous);
+    static aclrtStream first, second;
+    static aclrtEvent event;
+    first = new_stream(), second = new_stream();
+    event = flagged(ACL_EVENT_SYNC);
+    static std::atomic<bool> over;
+    over = false;
+    ASSERT_EQ(aclrtLaunchHostFunc(
+                  first,
+                  [](void*) {
+                    EXPECT_EQ(aclrtRecordEvent(event, first), ACL_SUCCESS);
+                    EXPECT_EQ(aclrtStreamWaitEvent(second, event), ACL_SUCCESS);
+                    EXPECT_EQ(aclrtLaunchHostFunc(
+                                  second, [](void*) { EXPECT_TRUE(over); }, nullptr),
+                              ACL_SUCCESS);
+                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                    over = true;
+                  },
+                  nullptr),
+              ACL_SUCCESS);
+    for (const aclrtStream stream : {first, second}) EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    EXPECT_TRUE(over);
+    EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+    for (const aclrtStream stream : {first, second}) EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  }
+}
+
+TEST_F(RuntimeEvent, a_host_function_does_not_wait_for_what_is_behind_it) {
+  static aclrtStream stream, other;
+  static aclrtEvent before, behind, elsewhere;
+  stream = new_stream(), other = new_stream();
+  before = flagged(ACL_EVENT_SYNC), behind = flagged(ACL_EVENT_SYNC), elsewhere = flagged(ACL_EVENT_SYNC);
+  ASSERT_EQ(aclrtRecordEvent(before, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream,
+                [](void*) {
+                  EXPECT_EQ(aclrtRecordEvent(behind, stream), ACL_SUCCESS);
+                  EXPECT_EQ(aclrtSynchronizeEvent(behind), ACL_ERROR_RT_FEATURE_NOT_SUPPORT);
+                  EXPECT_NE(pending_error().find("a host function must not wait for the stream that runs it"),
+                            std::string::npos);
+                  EXPECT_EQ(aclrtSynchronizeEvent(before), ACL_SUCCESS);
+                  EXPECT_EQ(aclrtRecordEvent(elsewhere, other), ACL_SUCCESS);
+                  EXPECT_EQ(aclrtSynchronizeEvent(elsewhere), ACL_SUCCESS);
+                },
+                nullptr),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeEvent(behind), ACL_SUCCESS);
+  for (const aclrtEvent event : {before, behind, elsewhere}) EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+  for (const aclrtStream each : {stream, other}) EXPECT_EQ(aclrtDestroyStream(each), ACL_SUCCESS);
 }
 
 TEST_F(RuntimeEvent, waits_are_complete_when_no_stream_waits) {
