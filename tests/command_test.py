@@ -113,6 +113,11 @@ class Command(unittest.TestCase):
             self.assertEqual(result.returncode, 1)
             self.assertIn("no benchmarks", result.stderr)
 
+    def test_a_trace_that_cannot_be_written_is_said(self):
+        result = descend("run", "--trace", "/dev/full", "--", prefix() / "libexec/descend/examples/elu_example")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("DESCEND_TRACE: /dev/full could not be written to its end", result.stderr)
+
     def test_operators_of_one_product(self):
         names = [each["function"] for each in json.loads(descend("ops", "--soc", "Ascend310P3", "--json").stdout)]
         self.assertIn("aclnnElu", names)

@@ -183,6 +183,15 @@ TEST(Objects, scalar_holds_every_dtype_of_numbers) {
             std::string::npos);
 }
 
+TEST(Objects, an_array_of_more_than_memory_holds_is_none) {
+  const int64_t value = 7;
+  for (const uint64_t size : {uint64_t{1} << 61, UINT64_MAX}) {
+    EXPECT_EQ(aclCreateIntArray(&value, size), nullptr);
+    EXPECT_NE(recent_error().find("size must satisfy: is a number of elements that memory can hold; it is"),
+              std::string::npos);
+  }
+}
+
 TEST(Objects, arrays_copy_and_may_be_empty) {
   int64_t whole[] = {1, 2, 3};
   aclIntArray* ints = aclCreateIntArray(whole, 3);

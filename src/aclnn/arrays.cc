@@ -16,6 +16,8 @@ T* make_array(const char* function, Pool<T>& pool, std::vector<Copied> T::*value
   T* made = nullptr;
   guarded(function, [&]() -> Status {
     std::vector<Copied> copy;
+    if (from && size > copy.max_size())
+      return {Code::kInvalid, cat("size must satisfy: is a number of elements that memory can hold; it is ", size)};
     if (from) copy.assign(from, from + size);
     T* array = pool.make();
     if (!array) throw std::bad_alloc();

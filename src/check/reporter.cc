@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "src/base/environment.h"
 #include "src/base/log.h"
@@ -122,10 +123,18 @@ bool Reporter::suppressed(const std::string& id) const {
 
 void Reporter::write(const std::string& text) const {
   const int kept = errno;
+  int file = file_;
   for (size_t at = 0; at < text.size();) {
-    const ssize_t n = ::write(file_, text.data() + at, text.size() - at);
-    if (n < 0 && errno != EINTR) break;
+    const ssize_t n = ::write(file, text.data() + at, text.size() - at);
     if (n > 0) at += static_cast<size_t>(n);
+    if (n >= 0 || errno == EINTR) continue;
+    if (file == STDERR_FILENO) break;
+    const std::string reason = std::generic_category().message(errno);
+    if (file_.exchange(STDERR_FILENO) == file)
+      log(LogLevel::kError, cat("DESCEND_CHECK_JSON cannot be written any more (", reason,
+                                "): findings are on standard error from here on"));
+    file = STDERR_FILENO;
+    at = 0;
   }
   errno = kept;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Saying what was found: once for each place, for people or as JSON, and in the end how much it was.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <map>
 #include <set>
@@ -60,7 +61,7 @@ class Reporter {
   void write(const std::string& text) const;
 
   std::vector<std::string> suppressed_;
-  int file_ = 2;
+  mutable std::atomic<int> file_ = 2;  // standard error, also when another can no longer be written
   bool json_ = false;
   LeafMutex mutex_;
   std::map<Key, size_t> seen_;

@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "src/base/environment.h"
+#include "src/base/log.h"
 #include "src/base/text.h"
 #include "src/device/bandwidth.h"
 #include "src/tensor/overlap.h"
@@ -250,7 +252,9 @@ void Trace::end() {
   if (file_ == nullptr) return;
   settle();
   std::fputs("\n]}\n", file_);
-  std::fclose(file_);
+  const bool failed = std::ferror(file_) != 0;
+  if (std::fclose(file_) != 0 || failed)
+    log(LogLevel::kError, cat("DESCEND_TRACE: ", environment().trace, " could not be written to its end"));
   file_ = nullptr;
   if (totals_.empty()) return;
   std::fputs((json_ ? table_as_json() : "\n" + table()).c_str(), stderr);

@@ -228,6 +228,19 @@ TEST(CheckReporter, what_is_no_finding_cannot_be_suppressed_and_is_said) {
   EXPECT_EQ(text.find("'DSC-40*'"), std::string::npos) << text;
 }
 
+TEST(CheckReporter, findings_that_no_longer_fit_in_the_file_are_on_standard_error) {
+  testing::internal::CaptureStderr();
+  Reporter reporter("", "/dev/full");
+  reporter.report({Finding::kTarget, "aclnnTest", "target", "text", {}});
+  reporter.report({Finding::kTarget, "aclnnOther", "target", "text", {}});
+  const std::string text = testing::internal::GetCapturedStderr();
+  for (const char* once : {"DESCEND_CHECK_JSON cannot be written any more (No space left on device)",
+                           "\"function\":\"aclnnTest\"", "\"function\":\"aclnnOther\""}) {
+    EXPECT_NE(text.find(once), std::string::npos) << once << text;
+    EXPECT_EQ(text.find(once), text.rfind(once)) << once << text;
+  }
+}
+
 TEST(CheckReporter, a_forked_child_begins_with_nothing_found) {
   testing::internal::CaptureStderr();
   Reporter reporter("", "");
