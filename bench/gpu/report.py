@@ -55,6 +55,7 @@ def page(report, notes):
     rows = report["rows"]
     ratios = [row["ratio"] for row in rows if row["ratio"]]
     slower = sorted((row for row in rows if row["ratio"] and row["ratio"] < NOISE), key=lambda row: row["ratio"])
+    named = " (" + ", ".join(f"`{row['case']}` {row['ratio']:.2f}" for row in slower) + ")" if slower else ""
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
     time = lambda us: f"{us:.0f}" if us else ""
@@ -67,7 +68,7 @@ def page(report, notes):
              f"time. `torch.compile` was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. The ratio is the "
              "faster PyTorch's time over ours; the share is the bytes that must move over our time, against that copy of 8.6 GB, and against "
              "one that moves as many bytes: it has a beginning and an end, too, and writes back what was put into the cache.", "",
-             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower by more than {100 - 100 * NOISE:.0f} % at {len(slower)}. "
+             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower by more than {100 - 100 * NOISE:.0f} % at {len(slower)}{named}. "
              f"{reached(rows)} Host time of both phases of a small call: {small}.", "",
              "![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", ""]
     lines += [notes.read_text().strip(), ""] if notes.exists() else []
