@@ -10,6 +10,7 @@
 
 #include "src/base/leaf_mutex.h"
 #include "src/base/log.h"
+#include "src/base/thread_end.h"
 #include "src/runtime/process.h"
 
 namespace descend {
@@ -36,7 +37,7 @@ void listen_for_failures(Listener listener) {
   listeners().current = std::move(next);
 }
 
-void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status) noexcept try {
+void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status) try {
   std::shared_ptr<const Listener> listener;
   {
     const std::lock_guard lock(listeners().mutex);
@@ -50,6 +51,7 @@ void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status
                .device_id = static_cast<uint32_t>(device_id),
                .error_code = static_cast<uint32_t>(status.code())});
 } catch (...) {
+  if (is_thread_ending()) throw;
   log(LogLevel::kError, "the exception callback threw an exception");
 }
 

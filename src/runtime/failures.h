@@ -21,6 +21,7 @@ struct FailureInfo {
 void listen_for_failures(std::function<void(const FailureInfo&)> listener);
 
 // Tells the listener.
-void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status) noexcept;
+// Lets nothing out but the end of the thread, which the listener may bring about.
+void tell_of_failure(int32_t device_id, uint32_t stream_id, const Status& status);
 
 }  // namespace descend

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The texts and codes that failures leave, and the callback for failures on a device.
+#include <pthread.h>
+
 #include <atomic>
 #include <thread>
 
@@ -126,6 +128,28 @@ TEST_F(RuntimeError, the_exception_callback_is_told_and_the_last_one_wins) {
   submit_failure(stream, "not told");
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
   EXPECT_EQ(calls, 1u);
+}
+
+TEST_F(RuntimeError, the_exception_callback_may_end_its_thread) {
+  const aclrtStream stream = new_stream();
+  ASSERT_EQ(aclrtSetExceptionInfoCallback([](aclrtExceptionInfo*) { pthread_exit(nullptr); }), ACL_SUCCESS);
+  submit_failure(stream, "the stream's thread");
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
+  std::thread caller([&] {
+    const auto fail = [] { return Status(Code::kKernelFailed, "a caller's thread"); };
+    if (!find_stream(stream).object->stream->try_run(fail, 8)) submit_failure(stream, "in turn");
+  });
+  caller.join();
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_ERROR_RT_AICORE_EXCEPTION);
+  ASSERT_EQ(aclrtSetExceptionInfoCallback(nullptr), ACL_SUCCESS);
+  static std::atomic<int> ran;
+  ran = 0;
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream, [](void*) { ++ran; }, nullptr),
+            ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 
 TEST_F(RuntimeError, the_exception_callback_is_told_of_a_wait_that_takes_too_long) {

@@ -155,7 +155,7 @@ bool Queue::run_front(Lock& lock) {
       tell(status);
     } catch (...) {  // the program ends this thread: the task is over all the same
       task = {};
-      if (end(lock, {}) && awaits_others) --awaiting_others_;
+      if (end(lock, std::move(status)) && awaits_others) --awaiting_others_;
       throw;
     }
     // What the task holds is let go before it counts as done, and without the lock.
@@ -194,7 +194,12 @@ bool Queue::try_run(FunctionRef<Status()> work) {
   Status status;
   if (!dropping_.load(std::memory_order_relaxed)) [[likely]] {
     status = guarded(work);
-    tell(status);
+    try {
+      tell(status);
+    } catch (...) {  // the program ends this thread: the work is over all the same
+      end_in_order(std::move(status));
+      throw;
+    }
   }
   state = here;
   if (!status.ok() || !state_.compare_exchange_strong(state, kIdle, std::memory_order_release)) [[unlikely]]
