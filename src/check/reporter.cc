@@ -98,6 +98,7 @@ Reporter::Reporter(const std::string& suppressed, const std::string& json) {
     std::string id = suppressed.substr(at, comma - at);
     std::erase(id, ' ');
     at = comma + 1;
+    if (id.empty()) continue;
     if (std::any_of(kFindings.begin(), kFindings.end(),
                     [&](const FindingText& each) { return is_meant(id, id_of(each.finding)); }))
       suppressed_.push_back(std::move(id));

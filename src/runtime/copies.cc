@@ -130,7 +130,7 @@ Status wait_for_queued(StreamObject& object) {
 // A call that waits for its stream must not come from a function that the stream waits for.
 Status may_wait(const StreamObject& object) {
   if (Status s = may_wait_for(object.id); !s.ok()) return s;
-  return process().reports->may_wait_for(object);
+  return process().reports->may_wait_for(object.id);
 }
 
 // The ranges overlap: the bytes take a way over memory of their own.

@@ -88,7 +88,7 @@ Status synchronize_device() {
     if (each->device.device == context->device.device)
       for (auto& stream : streams_of(each)) streams.push_back(std::move(stream));
   for (const auto& stream : streams)
-    if (Status s = process().reports->may_wait_for(*stream); !s.ok()) return s;
+    if (Status s = process().reports->may_wait_for(stream->id); !s.ok()) return s;
   return wait_until_idle(streams);
 }
 

@@ -92,8 +92,10 @@ Status record_event(void* handle, void* stream) {
   if (!on.status.ok()) return on.status;
   if (Status s = same_device(*event.object, *on.object); !s.ok()) return s;
   observe([&](Observer& o) { o.recorded(handle, info_of(*on.object)); });
-  event.object->recorded_on = on.object->id;
-  return on.object->stream->record(*event.object->event);
+  const uint64_t callbacks = process().reports->launched();
+  Status status = on.object->stream->record(*event.object->event);
+  if (status.ok()) event.object->recorded_behind = callbacks, event.object->recorded_on = on.object->id;
+  return status;
 }
 
 Status reset_event(void* handle, void* stream) {
@@ -144,9 +146,13 @@ Status query_event_waits(void* handle, bool* complete) {
 Status synchronize_event(void* handle, Timeout timeout) {
   const FoundEvent event = find_event(handle);
   if (!event.status.ok()) return event.status;
-  // What is before a host function in its stream is done: an event that is not reached is behind it.
-  if (const uint32_t stream = event.object->recorded_on; stream != 0 && !event.object->event->reached())
-    if (Status s = may_wait_for(stream); !s.ok()) return s;
+  if (const uint32_t stream = event.object->recorded_on; stream != 0 && !event.object->event->reached()) {
+    // What is before a host function in its stream is done: an event that is not reached is behind it.
+    if (thread_state().inside_call != nullptr)
+      if (Status s = may_wait_for(stream); !s.ok()) return s;
+    if (!timeout)
+      if (Status s = process().reports->may_wait_for(stream, event.object->recorded_behind); !s.ok()) return s;
+  }
   Status status = event.object->event->synchronize(timeout);
   if (status.ok()) observe([&](Observer& o) { o.joined_event(handle); });
   return status;

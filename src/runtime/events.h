@@ -22,8 +22,9 @@ struct EventObject {
   Device* device = nullptr;
   int32_t device_id = 0;
   EventKind kind = EventKind::kPlain;
-  bool synchronizes = true;              // streams may wait for it
-  std::atomic<uint32_t> recorded_on{0};  // the stream's id
+  bool synchronizes = true;                  // streams may wait for it
+  std::atomic<uint32_t> recorded_on{0};      // the stream's id
+  std::atomic<uint64_t> recorded_behind{0};  // so many callbacks that were launched on any stream
 
   // A plain event that was never recorded is not ready; an Ex event then counts as complete.
   bool complete() const { return event->recorded() ? event->reached() : kind == EventKind::kEx; }

@@ -75,7 +75,7 @@ Status Reports::launch(HostCall::Function function, void* user_data, bool blocks
     if (it == subscriptions_.end())
       return violation(Code::kStreamNotSubscribed, "stream", "has a thread for its callbacks", "without one",
                        "call aclrtSubscribeReport for this stream first");
-    *report = {std::move(call), blocks, stream.id, it->second.thread};
+    *report = {std::move(call), blocks, stream.id, it->second.thread, ++launched_};
     it->second.launched.insert(report);
   }
   // A stream that ends or stops drops the callback undelivered.
@@ -199,11 +199,11 @@ void Reports::release_if_mine(const StreamObject& stream) {
   if (it != subscriptions_.end() && it->second.thread == this_thread()) dropped = end_subscription(it, false);
 }
 
-Status Reports::may_wait_for(const StreamObject& stream) {
+Status Reports::may_wait_for(uint32_t stream_id, uint64_t of_first) {
   const std::lock_guard lock(mutex_);
-  const auto it = subscriptions_.find(stream.id);
+  const auto it = subscriptions_.find(stream_id);
   if (it == subscriptions_.end() || it->second.thread != this_thread()) return {};
-  const auto blocks = [](const auto& report) { return report->blocks; };
+  const auto blocks = [&](const auto& report) { return report->blocks && report->number <= of_first; };
   if (std::none_of(it->second.launched.begin(), it->second.launched.end(), blocks)) return {};
   return {Code::kNotSupported, "the stream waits for a callback that only this thread can run",
           "call aclrtProcessReport before synchronising, or synchronise in another thread"};

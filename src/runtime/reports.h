@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Callbacks that a thread of the program runs for a stream: who is subscribed, and what waits to be run.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -33,8 +34,10 @@ class Reports {
   // The stream is going to end after this thread has waited for it: if its callbacks need this very thread, it loses
   // its subscription now.
   void release_if_mine(const StreamObject& stream);
-  // Fails when the stream holds a callback that blocks and only this thread could run.
-  Status may_wait_for(const StreamObject& stream);
+  // Fails when the stream holds a callback that blocks and only this thread could run, of the first so many that were
+  // launched on any stream.
+  Status may_wait_for(uint32_t stream_id, uint64_t of_first = UINT64_MAX);
+  uint64_t launched() const { return launched_; }  // so far
 
  private:
   enum class Progress { kLaunched, kRunning, kOver };
@@ -43,6 +46,7 @@ class Reports {
     bool blocks;
     uint32_t stream_id;
     uint64_t thread;
+    uint64_t number;  // from 1 on
     Progress progress = Progress::kLaunched;
     bool delivered = false;
   };
@@ -67,6 +71,7 @@ class Reports {
   void drop_one(const std::shared_ptr<Report>& report, Dropped& dropped);
   [[nodiscard]] Dropped end_subscription(std::map<uint32_t, Subscription>::iterator subscription, bool drop);
 
+  std::atomic<uint64_t> launched_{0};  // changed with the lock
   std::mutex mutex_;
   std::condition_variable over_;  // a report's progress became kOver
   std::map<uint64_t, std::shared_ptr<Inbox>> inboxes_;

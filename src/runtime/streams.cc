@@ -88,7 +88,7 @@ Status synchronize_stream(void* handle, Timeout timeout) {
   if (!found.status.ok()) return found.status;
   if (Status s = may_wait_for(found.object->id); !s.ok()) return s;
   if (!timeout)
-    if (Status s = process().reports->may_wait_for(*found.object); !s.ok()) return s;
+    if (Status s = process().reports->may_wait_for(found.object->id); !s.ok()) return s;
   return wait_until_idle(*found.object, timeout);
 }
 

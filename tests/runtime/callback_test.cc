@@ -311,6 +311,39 @@ TEST_F(RuntimeCallback, the_subscribed_thread_cannot_wait_for_its_own_callbacks)
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS) << "drops it instead of waiting for ever";
 }
 
+TEST_F(RuntimeCallback, the_subscribed_thread_waits_for_events_before_its_callbacks_only) {
+  const aclrtStream stream = new_stream();
+  const aclrtEvent before = new_event(), behind = new_event();
+  ASSERT_EQ(aclrtSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  static std::atomic<int> ran;
+  ran = 0;
+  static std::atomic<bool> open;
+  open = false;
+  ASSERT_EQ(aclrtLaunchHostFunc(
+                stream,
+                [](void*) {
+                  while (!open) std::this_thread::yield();
+                },
+                nullptr),
+            ACL_SUCCESS);
+  ASSERT_EQ(aclrtRecordEvent(before, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtLaunchCallback(count, &ran, ACL_CALLBACK_BLOCK, stream), ACL_SUCCESS);
+  ASSERT_EQ(aclrtRecordEvent(behind, stream), ACL_SUCCESS);
+  expect_failure(aclrtSynchronizeEvent(behind), ACL_ERROR_RT_FEATURE_NOT_SUPPORT, {"callback", "aclrtProcessReport"});
+  std::thread opener([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    open = true;
+  });
+  EXPECT_EQ(aclrtSynchronizeEvent(before), ACL_SUCCESS);
+  opener.join();
+  EXPECT_EQ(aclrtProcessReport(60'000), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeEvent(behind), ACL_SUCCESS);
+  EXPECT_EQ(ran, 1);
+  EXPECT_EQ(aclrtUnSubscribeReport(this_thread(), stream), ACL_SUCCESS);
+  for (const aclrtEvent event : {before, behind}) EXPECT_EQ(aclrtDestroyEvent(event), ACL_SUCCESS);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
 TEST_F(RuntimeCallback, destroying_waits_for_callbacks_that_a_thread_runs) {
   const aclrtStream stream = new_stream();
   Processor processor;

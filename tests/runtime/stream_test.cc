@@ -208,6 +208,33 @@ TEST_F(RuntimeStream, a_host_function_may_add_work_to_its_own_stream) {
   }
 }
 
+TEST_F(RuntimeStream, functions_of_two_streams_may_add_work_to_each_other) {
+  for (const char* synchronous : {"0", "1"}) {
+    const Variable variable("DESCEND_SYNC", synchronous);
+    static aclrtStream streams[2];
+    static std::atomic<int> begun, ran;
+    begun = ran = 0;
+    for (aclrtStream& stream : streams) stream = new_stream();
+    // Each adds to the other's stream when both run: on two threads, or the second function waits for a while in vain.
+    const auto cross = [](void* other) {
+      ++begun;
+      for (int i = 0; i < 50 && begun < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(aclrtLaunchHostFunc(
+                    other, [](void*) { ++ran; }, nullptr),
+                ACL_SUCCESS);
+    };
+    std::thread thread([&] {
+      EXPECT_EQ(aclrtSetDevice(0), ACL_SUCCESS);
+      EXPECT_EQ(aclrtLaunchHostFunc(streams[0], cross, streams[1]), ACL_SUCCESS);
+    });
+    EXPECT_EQ(aclrtLaunchHostFunc(streams[1], cross, streams[0]), ACL_SUCCESS);
+    thread.join();
+    for (const aclrtStream stream : streams) EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+    EXPECT_EQ(ran, 2);
+    for (const aclrtStream stream : streams) EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+  }
+}
+
 // With DestroyStreamForce the end of a stream and that of memory it works on are at once.
 TEST_F(RuntimeStream, memory_is_not_given_back_under_the_work_of_a_stream_that_ends) {
   constexpr size_t kBytes = 1 << 20;

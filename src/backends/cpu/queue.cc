@@ -32,6 +32,13 @@ const Status& no_memory() {
   return status;
 }
 
+// How many tasks the thread runs: a function of the program that one calls may start others, on other streams.
+thread_local int tasks_here = 0;
+struct TaskHere {
+  TaskHere() { ++tasks_here; }
+  ~TaskHere() { --tasks_here; }
+};
+
 // What is left of a stack on which work may run: a kernel of transposed matrices has 600 KiB of tiles there.
 constexpr size_t kRoom = size_t{1} << 20;
 
@@ -151,6 +158,7 @@ bool Queue::run_front(Lock& lock) {
     const bool drop = dropping_.load(std::memory_order_relaxed) && !task.always;
     lock.unlock();
     try {
+      const TaskHere here;
       if (task.work && !drop) status = guarded(task.work);
       tell(status);
     } catch (...) {  // the program ends this thread: the task is over all the same
@@ -222,7 +230,9 @@ bool Queue::has_room_here() { return stack_left() >= kRoom; }
 
 Status Queue::push(Task task) {
   Lock lock(mutex_);
-  const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0;
+  // What a task waits for may wait for the task, as another thread's that waits for this stream.
+  const bool in_a_task = tasks_here > 0 && !runs_here();
+  const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0 && !in_a_task;
   const bool here = synchronous && has_room_here(), awaits_others = task.awaits_others;
   if (closed_.load(std::memory_order_relaxed)) return {Code::kInvalidHandle, "the stream was destroyed"};
   if (!here && !has_thread_) {

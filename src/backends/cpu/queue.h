@@ -35,8 +35,8 @@ class Queue {
   static bool has_room_here();
   // Runs `work` here and now if nothing else is queued or running; tasks that arrive meanwhile wait for it.
   bool try_run(FunctionRef<Status()> work);
-  // In a synchronous process returns when the task is done, unless it, or one before it, awaits others: these may wait
-  // for the caller.
+  // In a synchronous process returns when the task is done, unless it, or one before it, awaits others, or the caller
+  // is a task itself: these may wait for the caller.
   Status push(Task task);
   // Completes the point once everything pushed before is done.
   Status record(const std::shared_ptr<EventPoint>& point);

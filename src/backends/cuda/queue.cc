@@ -124,23 +124,24 @@ Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits)
   Lock lock(mutex_);
   if (!has_thread_)
     if (Status s = start_thread(); !s.ok()) return s;
-  // What awaits others may wait for the caller, and so may all that is behind it.
+  // What awaits others may wait for the caller, and so may all that is behind it, and what is behind a task of another
+  // queue that waits for this one.
   const bool is_awaited = awaits == Awaits::kNothing && awaiting_others_ == 0;
-  if (awaits == Awaits::kOthers) ++awaiting_others_;
   if (thread_of == this) return queue({std::move(work), always, is_awaited ? running_of_ : 0, awaits}), Status{};
   const uint64_t ticket = queue({std::move(work), always, 0, awaits});
   const auto done = [&] {
     return finished_ >= ticket && running_of_ != ticket &&
            std::none_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.of == ticket; });
   };
-  if (environment().synchronous && is_awaited) done_.wait(lock, done);
+  if (environment().synchronous && is_awaited && thread_of == nullptr) done_.wait(lock, done);
   return {};
 }
 
 uint64_t CudaQueue::queue(Task task) {
+  if (task.of == 0) task.of = pushed_ + 1;
+  tasks_.push_back(std::move(task));  // first: it may throw
   ++pushed_;
-  if (task.of == 0) task.of = pushed_;
-  tasks_.push_back(std::move(task));
+  if (tasks_.back().awaits == Awaits::kOthers) ++awaiting_others_;
   count_as_unfinished();
   work_.notify_one();
   return pushed_;
