@@ -230,7 +230,7 @@ bool Queue::has_room_here() { return stack_left() >= kRoom; }
 
 Status Queue::push(Task task) {
   Lock lock(mutex_);
-  // What a task waits for may wait for the task, as another thread's that waits for this stream.
+  // A task waits for no other stream: what runs there may wait for this one.
   const bool in_a_task = tasks_here > 0 && !runs_here();
   const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0 && !in_a_task;
   const bool here = synchronous && has_room_here(), awaits_others = task.awaits_others;
