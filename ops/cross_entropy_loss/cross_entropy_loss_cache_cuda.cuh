@@ -32,8 +32,9 @@ __device__ __forceinline__ int lane_of_warp() { return static_cast<int>(threadId
 template <class Element, class F> __device__ __forceinline__ Vector<Element> piece_of(const Element* at, const F& f) {
   Vector<Element> piece = load_at_once<Vector<Element>>(at);
   float result[Vector<Element>::kCount];
+  widen_all(piece, result);
 #pragma unroll
-  for (int i = 0; i < Vector<Element>::kCount; ++i) result[i] = f(widen<float>(piece.at[i]));
+  for (float& each : result) each = f(each);
   narrow_all(result, piece.at);
   return piece;
 }

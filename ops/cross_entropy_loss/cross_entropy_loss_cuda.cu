@@ -113,8 +113,9 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
       for (int i = 0; i < kPer; ++i) {
         if (!is_there(i)) continue;
         float result[V];
+        widen_all(x[i], result);
 #pragma unroll
-        for (int j = 0; j < V; ++j) result[j] = g(widen<float>(x[i].at[j]));
+        for (float& each : result) each = g(each);
         narrow_all(result, x[i].at);
         *reinterpret_cast<Piece*>(to + kColumns * i * step) = x[i];
       }

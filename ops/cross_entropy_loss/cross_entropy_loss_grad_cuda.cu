@@ -62,8 +62,9 @@ __global__ void __launch_bounds__(kThreads, 4)
       const float scale = layout == Layout::kOneRow ? only.scale_f : row_of[row[u]].scale_f;
       Piece out;
       float x[V], result[V];
+      widen_all(in[u], x);
 #pragma unroll
-      for (int i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]), result[i] = kind == kNaN ? NAN : 0.0f;
+      for (float& each : result) each = kind == kNaN ? NAN : 0.0f;
       if (kind == kOrdinary) {
         scaled_exps<std::conditional_t<smoothing, float, Element>>(x, scale, result);
         if constexpr (smoothing) {

@@ -77,8 +77,9 @@ __global__ void __launch_bounds__(kThreads, 4)
       const Row<Element>&one = row_of[row[u]], &other = row_of[row[u] + (until < static_cast<int>(there) ? 1 : 0)];
       const auto column_of = [&](int i) { return i < until ? int64_t{column[u]} + i : int64_t{i} - until; };
       float x[V], result[V];
+      widen_all(in[u], x);
 #pragma unroll
-      for (unsigned i = 0; i < V; ++i) x[i] = widen<float>(in[u].at[i]), result[i] = NAN;
+      for (float& each : result) each = NAN;
       if (one.kind == kCareful || other.kind == kCareful) {
         one_by_one(x, result, [&](int i, float each, float) {
           return element_of<smoothing>(g, i < until ? one : other, each, column_of(i));

@@ -137,8 +137,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks<Element, has>)
       const Piece now = std::bit_cast<Piece>(in[u]);
       float x[V], result[V] = {};
       Piece computed;
-#pragma unroll
-      for (int i = 0; i < V; ++i) x[i] = widen<float>(now.at[i]);
+      widen_all(now, x);
       if (one != 0 || other != 0) {
         scaled_exps<Element>(x, scale_of, result, labels);
         if (kCross && (one == 0 || other == 0)) {

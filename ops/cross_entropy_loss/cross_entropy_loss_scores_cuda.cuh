@@ -96,13 +96,16 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
                                            float (&result)[rows][V]) {
   int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
 #pragma unroll
-  for (int r = 0; r < rows; ++r)
+  for (int r = 0; r < rows; ++r) {
+    float wide[V];
+    widen_all(x[r], wide);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float difference;
-      result[r][j] = exp_of_difference<Element, shows_lse, true>(widen<float>(x[r].at[j]), most, difference);
+      result[r][j] = exp_of_difference<Element, shows_lse, true>(wide[j], most, difference);
       largest = max(largest, __float_as_int(difference));
     }
+  }
   if (largest <= __float_as_int(kLeast)) return;
 #pragma unroll
   for (int r = 0; r < rows; ++r)

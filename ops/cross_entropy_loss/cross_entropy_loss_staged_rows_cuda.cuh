@@ -89,21 +89,23 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     using Sum = CrossEntropyTileSum<Element, false>;
     Sum column[S::V] = {};
     int times = 0;
-    const auto exp_of = [&](Element x) { return exp_below<Element>(widen<float>(x), scores.most, times); };
+    const auto exp_of = [&](float x) { return exp_below<Element>(x, scores.most, times); };
 #pragma unroll 1
     for (int line = 0; line + 1 < lines; line += 2)
 #pragma unroll
       for (int p = 0; p < S::kPieces; ++p) {
-        const Piece one = my_line(line)[p], other = my_line(line + 1)[p];
+        float one[S::kInPiece], other[S::kInPiece];
+        widen_all(my_line(line)[p], one);
+        widen_all(my_line(line + 1)[p], other);
 #pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j)
-          column[p * S::kInPiece + j] += Sum{exp_of(one.at[j]) + exp_of(other.at[j])};
+        for (int j = 0; j < S::kInPiece; ++j) column[p * S::kInPiece + j] += Sum{exp_of(one[j]) + exp_of(other[j])};
       }
     if (lines % 2 != 0) {
 #pragma unroll
       for (int p = 0; p < S::kPieces; ++p)
 #pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j) column[p * S::kInPiece + j] += Sum{exp_of(my_line(lines - 1)[p].at[j])};
+        for (int j = 0; j < S::kInPiece; ++j)
+          column[p * S::kInPiece + j] += Sum{exp_of(widen<float>(my_line(lines - 1)[p].at[j]))};
     }
     scores.below = double{add_columns<S::V, S::kColumns, S::kRows>(column, ~0u)} * 0x1p-100;
     if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
@@ -142,8 +144,9 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
         Piece& piece = my_line(line)[p];
         Piece x = piece;
         float result[S::kInPiece];
+        widen_all(x, result);
 #pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j) result[j] = f(widen<float>(x.at[j]));
+        for (float& each : result) each = f(each);
         narrow_all(result, x.at);
         piece = x;
       }

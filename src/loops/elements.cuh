@@ -65,6 +65,22 @@ template <class Element, class T, int V> __device__ __forceinline__ void narrow_
   }
 }
 
+// Those of a Vector, or Columns.  A bfloat16 is the upper half of a float: in words of two each takes one instruction,
+// where the compiler takes an element out of its word before it shifts it.
+template <class Piece, class T, int V> __device__ __forceinline__ void widen_all(const Piece& from, T (&to)[V]) {
+  if constexpr (std::is_same_v<decltype(from.at), bfloat16[V]> && std::is_same_v<T, float> && V % 2 == 0) {
+    const auto words = std::bit_cast<Columns<uint32_t, V / 2>>(from);
+#pragma unroll
+    for (int i = 0; i < V; i += 2) {
+      to[i] = __uint_as_float(words.at[i / 2] << 16);
+      to[i + 1] = __uint_as_float(words.at[i / 2] & 0xffff0000u);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; ++i) to[i] = widen<T>(from.at[i]);
+  }
+}
+
 // Stores 16 bytes by one instruction: of an assignment the compiler sometimes makes one for each element.  Or does not,
 // without a branch.
 template <class Piece>
