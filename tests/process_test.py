@@ -25,7 +25,7 @@ class Programs:
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        for name in ("exit", "fork", "threads", "stack"):
+        for name in ("exit", "fork", "threads", "stack", "subnormals"):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
                 f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-lpthread", "-ldl",
                 "-o", cls.folder / name)
@@ -88,6 +88,9 @@ class Process(Programs, unittest.TestCase):
                 with self.subTest(kibibytes=kibibytes, synchronous=synchronous):
                     output = self.start("stack", kibibytes, DESCEND_SYNC=synchronous)
                     self.assertEqual(output, "the loss is 4.15888\n")
+
+    def test_subnormals_are_kept_by_threads_that_begin_without(self):
+        self.assertEqual(self.start("subnormals", DESCEND_THREADS="2"), "1048576 of 1048576 kept\n")
 
     def test_the_trace_is_the_parents(self):
         path = self.folder / "trace.json"

@@ -5,6 +5,7 @@
 #include "aclnn/acl_meta.h"
 #include "src/aclnn/guard.h"
 #include "src/aclnn/observed.h"
+#include "src/base/usual_floats.h"
 #include "src/plan/objects.h"
 
 using namespace descend;
@@ -46,6 +47,7 @@ aclScalar* aclCreateScalar(void* value, aclDataType dataType) {
   aclScalar* made = nullptr;
   guarded("aclCreateScalar", [&]() -> Status {
     if (!value) return null_argument("value");
+    const UsualFloats here;
     aclScalar scalar;
     const auto dtype = static_cast<DataType>(dataType);
     if (!read_scalar(scalar, dtype, value))

@@ -12,6 +12,7 @@
 
 #include "src/base/report.h"
 #include "src/base/thread_end.h"
+#include "src/base/usual_floats.h"
 #include "src/device/device.h"
 #include "src/plan/observed.h"
 #include "src/plan/plan.h"
@@ -172,6 +173,7 @@ template <class Op>
   const auto& spec = Op::spec();
   const ApiCall call(spec.phase_one());
   const NotCancelled here;
+  const UsualFloats floats;
   try {
     if (!workspaceSize) return fail(spec.function(), missing("workspaceSize"));
     if (!executor) return fail(spec.function(), missing("executor"));

@@ -164,6 +164,8 @@ template <class P, class Field, Presence presence, class... Rules> struct TypedR
       b = &kept.value;
     if constexpr (is_object)
       return alike(a, *b);
+    else if constexpr (std::is_floating_point_v<T>)
+      return std::memcmp(&a, b, sizeof a) == 0;  // -0 is not 0, and no mode of the thread makes them so
     else
       return a == *b;
   }

@@ -5,6 +5,7 @@
 
 #include "src/base/text.h"
 #include "src/base/thread_end.h"
+#include "src/base/usual_floats.h"
 #include "src/plan/executor.h"
 #include "src/plan/observed.h"
 #include "src/plan/planner.h"
@@ -43,6 +44,7 @@ Status device_failure(const Program& program, const Status& s) {
 }
 
 Status run_guarded(const Program& program, const Addresses& addresses, Launch& launch) {
+  const UsualFloats here;
   try {
     Status s = run_steps(program, addresses, launch);
     return s.ok() ? s : device_failure(program, s);

@@ -7,6 +7,7 @@
 
 #include "src/backends/cpu/arena.h"
 #include "src/base/environment.h"
+#include "src/base/usual_floats.h"
 
 namespace descend {
 namespace {
@@ -72,6 +73,7 @@ void parallel_for(int64_t count, int64_t grain, FunctionRef<void(int64_t begin, 
   }
   const auto run_part = [&](int64_t first, int64_t last) {
     const Stated part(Edge::kPartBefore, Edge::kPartAfter);
+    const UsualFloats here;  // not the mode of whoever started this thread
     for (int64_t chunk = first; chunk < last; ++chunk) run(chunk);
   };
   const Stated caller(Edge::kCallerBefore, Edge::kCallerAfter);
