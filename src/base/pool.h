@@ -69,6 +69,11 @@ template <class T> class Pool {
     return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(object) | number(life) << kAddressBits);
   }
 
+  // Whether the numbers of this object's lives begin anew with the next one: handles would be again what they were.
+  static bool numbers_end(const T* object) noexcept {
+    return number(slot_holding(object)->life.load(std::memory_order_relaxed)) == kLastNumber;
+  }
+
   // Whether the pointer is an object that make() returned and nothing has retired since.
   bool alive(const void* pointer) const noexcept {
     const Slot* slot = slot_at(pointer);
@@ -166,7 +171,8 @@ template <class T> class Pool {
   static constexpr size_t kSmallest = size_t{16} << 20;  // where address space is limited, or
   static constexpr size_t kShare = 256;                  // so much of it
 
-  static uint64_t number(uint64_t life) { return life / kNextLife & 0xffff; }
+  static constexpr uint64_t kLastNumber = 0x7fff;  // no handle is negative, for callers who keep them as numbers
+  static uint64_t number(uint64_t life) { return life / kNextLife & kLastNumber; }
   static bool is(uint64_t life, const void* handle) {
     return life & kAlive && number(life) == reinterpret_cast<uintptr_t>(handle) >> kAddressBits;
   }

@@ -8,7 +8,7 @@ namespace {
 
 // The executors of the process.  Their handles tell one life of a slot from the next, so few slots rest and those stay
 // in the cache.  Made when the library is loaded: asking at every call whether it is made takes 3 % of a small one.
-Pool<Plan>& plans = *new Pool<Plan>(16);
+Pool<Plan>& plans = *new Pool<Plan>;
 
 void recycle(Plan* plan) { plans.recycle(plan); }
 using Spare = OfThread<Plan, recycle>;
@@ -21,7 +21,9 @@ Plan* new_plan() noexcept {
 }
 
 void give_back(Plan* retired) noexcept {
-  if (Spare::get() || !Spare::put(retired)) plans.recycle(retired);
+  // A plan whose handles would begin anew rests as long as others do: a consumed one is recognised for millions of
+  // calls.
+  if (Spare::get() || Pool<Plan>::numbers_end(retired) || !Spare::put(retired)) plans.recycle(retired);
 }
 
 PlanReference PlanReference::find(const aclOpExecutor* handle) noexcept { return {plans.hold(handle), false}; }

@@ -32,6 +32,20 @@ TEST_F(Executor, consumed_one_is_recognised_after_many_others) {
   }
 }
 
+// A thread uses the same plan again and again: its handles are others all the same.
+TEST_F(Executor, consumed_one_is_recognised_after_hundreds_of_thousands) {
+  plan();
+  aclOpExecutor* const first = executor_;
+  ASSERT_EQ(aclnnElu(nullptr, 0, first, nullptr), 0);
+  for (int i = 0; i < 1 << 18; ++i) {
+    plan();
+    ASSERT_NE(executor_, first) << i;
+    ASSERT_GT(reinterpret_cast<intptr_t>(executor_), 0) << i;
+    ASSERT_EQ(aclDestroyAclOpExecutor(executor_), 0);
+  }
+  EXPECT_EQ(aclDestroyAclOpExecutor(first), 561000);
+}
+
 TEST_F(Executor, foreign_pointers_are_recognised) {
   int something = 0;
   for (void* foreign : {static_cast<void*>(&something), reinterpret_cast<void*>(8),
