@@ -9,6 +9,15 @@ set(names_of_ascendcl acl_rt)
 set(names_of_nnopbase "")
 set(names_of_opapi opapi_nn opapi_cv opapi_math aclnn_ops_infer aclnn_ops_train aclnn_math)
 
+# All of them, for the checker, which shows none of our own frames.
+set(all_names "\"libdescend.so\"")
+foreach(library ${public_libraries})
+  foreach(name ${library} ${names_of_${library}})
+    string(APPEND all_names ",\"lib${name}.so\"")
+  endforeach()
+endforeach()
+set_property(SOURCE src/check/site.cc APPEND PROPERTY COMPILE_DEFINITIONS "DESCEND_LIBRARIES=${all_names}")
+
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(arch_folder aarch64-linux)
 else()

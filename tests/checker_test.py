@@ -134,11 +134,25 @@ class Programs(Built):
 
     def test_a_program_that_opens_the_library_late_cleans_up_before_it_is_judged(self):
         program = self.build(PROGRAMS / "late.c", "-ldl")
-        ended = self.descend("--check", "--", program)
+        ended = self.descend("--check", "--", program, "libascendcl.so")
         self.assertEqual((ended.returncode, ended.stdout), (0, "cleaned up\n"), ended.stderr)
-        ended = self.descend("--check", "--", program, "forgetful")
+        ended = self.descend("--check", "--", program, "libascendcl.so", "forgetful")
         self.assertEqual((ended.returncode, ended.stdout), (FOUND, "cleaned up\n"), ended.stderr)
         self.assertIn("==descend== 1 finding: DSC-306\n", ended.stderr)
+
+    def test_frames_of_the_libraries_are_not_shown_by_whatever_name_they_were_opened(self):
+        program = self.build(PROGRAMS / "late.c", "-ldl")
+        for name in ("libascendcl.so", "libacl_rt.so"):
+            _, found = self.check(program, arguments=[name, "forgetful"])
+            self.assertEqual([site["frames"][0]["function"] for site in found[0]["sites"]], ["main"], found)
+
+    def test_what_the_host_learns_of_events_it_knows(self):
+        program = self.build(PROGRAMS / "polled.c")
+        for what in ("elapsed", "waits"):
+            with self.subTest(what):
+                self.assertEqual(self.check(program, arguments=[what]), (0, []))
+        _, found = self.check(program, arguments=["nothing"])
+        self.assertEqual({each["id"] for each in found}, {"DSC-202", "DSC-108"})
 
     def test_suppressed_findings_are_not_there(self):
         program = self.build(PROGRAMS / "dsc_107.c")

@@ -39,14 +39,17 @@ const char* noun(ObjectKind kind) {
 }  // namespace
 
 void Checker::report_alive(const char* when) {
+  constexpr size_t kNamed = 8;
   std::vector<Reported> found;
+  std::vector<size_t> counts;  // of each
   const auto add = [&](Finding finding, const std::string& what, const std::string& text, const Site& made) {
-    for (Reported& each : found)
-      if (each.finding == finding && each.argument == what && each.sites[0].second == made) {
-        each.text += cat(", ", text);
+    for (size_t i = 0; i < found.size(); ++i)
+      if (found[i].finding == finding && found[i].argument == what && found[i].sites[0].second == made) {
+        if (counts[i]++ < kNamed) found[i].text += cat(", ", text);
         return;
       }
     found.push_back({finding, when, what, text, {{"made at", made}}});
+    counts.push_back(1);
   };
   {
     const std::lock_guard lock(mutex_);
@@ -67,6 +70,8 @@ void Checker::report_alive(const char* when) {
             cat(block.memory.asked, " bytes at ", static_cast<const void*>(block.memory.begin)), block.made);
     forget_alive();
   }
+  for (size_t i = 0; i < found.size(); ++i)
+    if (counts[i] > kNamed) found[i].text += cat(", and ", counts[i] - kNamed, " more");
   reporter_.report_all(found);
 }
 

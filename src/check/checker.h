@@ -89,6 +89,8 @@ class Checker final : public Observer {
   // Remembers what the host copies to all of a block.
   void sample(const Look& look, const Work& work, Block& to);
   void touch(Look& look, const std::string& argument, Block& block, const aclTensor& view, bool written);
+  // Whether a function of the host before it has not ended, which may be about to write what it reads.
+  bool may_still_be_written(const Look& look) const;
   void check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view);
   // Whether floats were copied to where a view has elements of 16 bits.
   static void check_dtype(Look& look, const Use& use, const Block& block);

@@ -109,10 +109,14 @@ void Checker::touch(Look& look, const std::string& argument, Block& block, const
       {look.stream->id, look.number, *look.after, view, extent, written, named(look.function, argument), look.site});
 }
 
+bool Checker::may_still_be_written(const Look& look) const {
+  for (const auto& [call, queued] : host_calls_)
+    if (order_.before(queued.stream, queued.number, *look.after)) return true;
+  return false;
+}
+
 void Checker::check_written(Look& look, const std::string& argument, Block& block, const aclTensor& view) {
-  if (block.written.all()) return;
-  for (const auto& [call, queued] : host_calls_)  // one of them may be about to write it
-    if (order_.before(queued.stream, queued.number, *look.after)) return;
+  if (block.written.all() || may_still_be_written(look)) return;
   for_each_run(view, [&](uintptr_t begin, uintptr_t end) {
     const size_t last = std::min<size_t>(end - block.begin(), block.memory.asked), first = begin - block.begin();
     const size_t unwritten = block.written.first_unwritten(first, last);

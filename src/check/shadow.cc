@@ -4,6 +4,7 @@
 #include <bit>
 
 namespace descend {
+
 void Shadow::mark_any(size_t begin, size_t end) {
   end = std::min(end, bytes_);
   if (begin >= end || state_ == State::kAll) return;
@@ -12,7 +13,7 @@ void Shadow::mark_any(size_t begin, size_t end) {
     bits_ = {};
     return;
   }
-  if (state_ == State::kNone) bits_.assign((bytes_ + kWord - 1) / kWord, 0);
+  if (state_ == State::kNone) bits_ = decltype(bits_)((bytes_ + kWord - 1) / kWord);
   state_ = State::kSome;
   const size_t first = begin / kWord, last = (end - 1) / kWord;
   if (first == last) {
@@ -23,6 +24,36 @@ void Shadow::mark_any(size_t begin, size_t end) {
   std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(first) + 1, bits_.begin() + static_cast<std::ptrdiff_t>(last),
             ~uint64_t{0});
   bits_[last] |= ones(0, (end - 1) % kWord + 1);
+}
+
+void Shadow::clear(size_t begin, size_t end) {
+  end = std::min(end, bytes_);
+  if (begin >= end || state_ == State::kNone) return;
+  if (begin == 0 && end == bytes_) {
+    state_ = State::kNone;
+    bits_ = {};
+    return;
+  }
+  if (state_ == State::kAll) bits_.assign((bytes_ + kWord - 1) / kWord, ~uint64_t{0});
+  state_ = State::kSome;
+  const size_t first = begin / kWord, last = (end - 1) / kWord;
+  for (size_t word = first; word <= last; ++word)
+    bits_[word] &= ~ones(word == first ? begin % kWord : 0, word == last ? (end - 1) % kWord + 1 : kWord);
+}
+
+void Shadow::mark_as(const Shadow& from, size_t source, size_t begin, size_t bytes) {
+  const size_t end = source + bytes;
+  if (from.first_unwritten(source, end) == end) return mark(begin, begin + bytes);
+  if (&from == this) {
+    const Shadow before = from;
+    return mark_as(before, source, begin, bytes);
+  }
+  clear(begin, begin + bytes);
+  for (size_t at = from.first_written(source, end); at < end;) {
+    const size_t gap = from.first_unwritten(at, end);
+    mark(begin + (at - source), begin + (gap - source));
+    at = from.first_written(gap, end);
+  }
 }
 
 size_t Shadow::first_one(size_t begin, size_t end, uint64_t flipped) const {

@@ -4,11 +4,28 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 #include <vector>
 
 #include "src/tensor/tensor.h"
 
 namespace descend {
+
+// Memory that is 0 from the beginning, of which the process has no page before it is written.
+template <class T> struct ZeroMemory {
+  using value_type = T;
+  ZeroMemory() = default;
+  template <class Other> explicit ZeroMemory(const ZeroMemory<Other>&) {}
+  T* allocate(size_t count) {
+    if (void* const memory = std::calloc(count, sizeof(T))) return static_cast<T*>(memory);
+    throw std::bad_alloc();
+  }
+  void deallocate(T* memory, size_t) { std::free(memory); }
+  template <class Each> void construct(Each*) {}  // it is
+  template <class Each> void construct(Each* at, const T& value) { *at = value; }
+  bool operator==(const ZeroMemory&) const = default;
+};
 
 // One bit a byte, kept only while some are written and others not.  What lies past the end is never written.
 class Shadow {
@@ -22,6 +39,8 @@ class Shadow {
     else
       mark_any(begin, end);
   }
+  // The bytes from `begin` on are written where as many of `from`, which may be this one, are from `source` on.
+  void mark_as(const Shadow& from, size_t source, size_t begin, size_t bytes);
   bool all() const { return state_ == State::kAll; }  // was written
   // The first byte in [begin, end) that was never written; `end` when there is none.
   size_t first_unwritten(size_t begin, size_t end) const {
@@ -43,13 +62,14 @@ class Shadow {
     return below & ~((uint64_t{1} << from) - 1);
   }
   void mark_any(size_t begin, size_t end);
+  void clear(size_t begin, size_t end);
   size_t first_unwritten_of_any(size_t begin, size_t end) const;
   // The first bit of [begin, end) that is 1 in the bits ^ `flipped`; `end` when there is none.
   size_t first_one(size_t begin, size_t end, uint64_t flipped) const;
 
   size_t bytes_;
   State state_ = State::kNone;
-  std::vector<uint64_t> bits_;
+  std::vector<uint64_t, ZeroMemory<uint64_t>> bits_;
 };
 
 // Runs of bytes, each `step` after the one before.

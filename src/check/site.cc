@@ -34,7 +34,7 @@ std::string module_of(const void* address) {
 }
 
 bool ours(const std::string& module) {
-  constexpr std::string_view kOwn[] = {"libdescend.so", "libascendcl.so", "libnnopbase.so", "libopapi.so"};
+  constexpr std::string_view kOwn[] = {DESCEND_LIBRARIES};  // by all their names
   return std::find(std::begin(kOwn), std::end(kOwn), module) != std::end(kOwn);
 }
 

@@ -127,11 +127,10 @@ void Checker::copy(Look& look, const Work& work) {
     return;
   }
   const size_t source = static_cast<const std::byte*>(work.from) - from->memory.begin;
-  for (size_t at = 0; at < work.bytes;) {
-    const size_t gap = from->written.first_unwritten(source + at, source + work.bytes) - source;
-    to->written.mark(base + at, base + gap);
-    at = from->written.first_written(source + gap, source + work.bytes) - source;
-  }
+  if (may_still_be_written(look))
+    to->written.mark(base, base + work.bytes);
+  else
+    to->written.mark_as(from->written, source, base, work.bytes);
 }
 
 void Checker::sample(const Look& look, const Work& work, Block& to) {

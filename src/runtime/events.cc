@@ -140,6 +140,7 @@ Status query_event_waits(void* handle, bool* complete) {
   if (!event.status.ok()) return event.status;
   if (Status s = not_ex(*event.object); !s.ok()) return s;
   *complete = event.object->event->waits_done();
+  if (*complete && event.object->event->reached()) observe([&](Observer& o) { o.joined_event(handle); });
   return {};
 }
 
@@ -171,6 +172,7 @@ Status elapsed_time(float* milliseconds, void* start, void* end) {
     if (!event->object->event->reached())
       return violation(Code::kEventTimestampInvalid, parameter, "has been reached", "not reached yet",
                        "synchronise the event or its stream first");
+  observe([&](Observer& o) { o.joined_event(start), o.joined_event(end); });
   if (first.object->device != last.object->device)
     return violation(Code::kParamInvalid, "endEvent", "is of the device of startEvent",
                      cat("of device ", last.object->device_id, ", the other is of device ", first.object->device_id));

@@ -107,8 +107,47 @@ TEST_F(CheckChecker, a_copy_within_the_device_carries_over_what_was_not_written)
   EXPECT_EQ(found(), Ids{});
   EXPECT_TRUE(copy(host.data(), to.begin + 8, 9, 2).ok());
   EXPECT_EQ(found(), Ids{"DSC-107"});
+  EXPECT_TRUE(copy(to.begin, host.data(), 64, 1).ok());
+  EXPECT_TRUE(copy(to.begin, from.begin, 64, 3).ok());
+  EXPECT_TRUE(copy(host.data(), to.begin + 16, 1, 2).ok());
+  EXPECT_EQ(found(), Ids(2, "DSC-107")) << "over what was written";
+  EXPECT_TRUE(copy(from.begin + 16, from.begin + 8, 16, 3).ok());
+  EXPECT_TRUE(copy(host.data(), from.begin + 16, 8, 2).ok());
+  EXPECT_EQ(found(), Ids(2, "DSC-107"));
+  EXPECT_TRUE(copy(host.data(), from.begin + 24, 8, 2).ok());
+  EXPECT_EQ(found(), Ids(3, "DSC-107")) << "within one memory, what was there before";
   free(from);
   free(to);
+}
+
+TEST_F(CheckChecker, a_copy_behind_a_function_that_may_write_its_source_is_written) {
+  const Allocation from = allocate(64), to = allocate(64);
+  const StreamInfo stream{1, 0, &device_, nullptr};
+  const int function = 0;
+  checker_.host_function(1, &function, HostFunction::kQueued);
+  EXPECT_TRUE(
+      checker_
+          .submitting(&stream,
+                      {.function = "aclrtMemcpyAsync", .to = to.begin, .from = from.begin, .bytes = 64, .kind = 3})
+          .ok());
+  checker_.host_function(1, &function, HostFunction::kOver);
+  EXPECT_TRUE(run(1, {use("self", to, false)}).ok());
+  EXPECT_EQ(found(), Ids{});
+  checker_.joined(stream);
+  free(from);
+  free(to);
+}
+
+TEST_F(CheckChecker, of_many_objects_of_one_place_some_are_named) {
+  constexpr size_t kNamed = 8;
+  std::vector<Allocation> made;
+  for (size_t i = 0; i < kNamed + 12; ++i) made.push_back(allocate(64));
+  checker_.report_alive("exit");
+  EXPECT_EQ(found(), Ids{"DSC-306"});
+  std::ifstream file(file_);
+  const std::string line((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(line.find(", and 12 more"), std::string::npos) << line;
+  for (const Allocation& each : made) free(each);
 }
 
 TEST_F(CheckChecker, a_copy_that_is_refused_has_written_nothing) {

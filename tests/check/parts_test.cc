@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <vector>
 
 #include "src/check/order.h"
@@ -68,6 +69,32 @@ TEST(CheckShadow, nothing_is_written_at_first_and_parts_add_up) {
   EXPECT_EQ(shadow.first_unwritten(0, 128), 64u);
   shadow.mark(64, 65);
   EXPECT_EQ(shadow.first_unwritten(0, 128), 128u);
+}
+
+// Against a vector of bools: what is copied is as written as its source, also within one and past the end.
+TEST(CheckShadow, carries_over_what_was_written_and_what_was_not) {
+  constexpr size_t kBytes = 200;
+  std::mt19937 random(1);
+  const auto below = [&](size_t n) { return random() % n; };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<bool> expected[2] = {std::vector<bool>(kBytes), std::vector<bool>(kBytes)};
+    Shadow shadows[2] = {Shadow(kBytes), Shadow(kBytes)};
+    for (int step = 0; step < 12; ++step) {
+      const size_t to = below(2), from = below(2), begin = below(4) == 0 ? 0 : below(kBytes);
+      const size_t bytes = begin == 0 && below(2) == 0 ? kBytes : 1 + below(kBytes - begin);
+      if (below(2) == 0) {
+        shadows[to].mark(begin, begin + bytes);
+        std::fill_n(expected[to].begin() + static_cast<std::ptrdiff_t>(begin), bytes, true);
+      } else {
+        const size_t source = below(kBytes - bytes + 1);
+        shadows[to].mark_as(shadows[from], source, begin, bytes);
+        const std::vector<bool> before = expected[from];
+        for (size_t i = 0; i < bytes; ++i) expected[to][begin + i] = before[source + i];
+      }
+      for (size_t i = 0; i < kBytes; ++i)
+        ASSERT_EQ(shadows[to].first_unwritten(i, i + 1) == i + 1, expected[to][i]) << round << " " << step << " " << i;
+    }
+  }
 }
 
 // The bytes that the runs cover, and how many runs there are.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens the library late, and cleans up in a handler that was registered before that. */
+/* late LIBRARY [forgetful]: opens the library late, and cleans up in a handler that was registered before that. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,13 +15,12 @@ static void clean_up(void) {
 }
 
 int main(int count, char** arguments) {
-  (void)arguments;
   atexit(clean_up);
-  library = dlopen("libascendcl.so", RTLD_NOW);
+  library = dlopen(arguments[1], RTLD_NOW);
   if (library == NULL) return 1;
   ((int (*)(const char*))dlsym(library, "aclInit"))(NULL);
   ((int (*)(int))dlsym(library, "aclrtSetDevice"))(0);
   ((int (*)(void**, size_t, int))dlsym(library, "aclrtMalloc"))(&memory, 64, 0);
-  if (count > 1) ((int (*)(void**, size_t, int))dlsym(library, "aclrtMalloc"))(&memory, 64, 0); /* forgets the first */
+  if (count > 2) ((int (*)(void**, size_t, int))dlsym(library, "aclrtMalloc"))(&memory, 64, 0); /* forgets the first */
   return 0;
 }
