@@ -81,6 +81,7 @@ class Queue {
   void keep_until_done(const std::shared_ptr<void>& memory);
   void tell(const Status& status) const;  // without the lock
   Status wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout);
+  void enter_list();
   void leave_list();
 
   const uint32_t generation_ = fork_generation();
