@@ -8,7 +8,7 @@ import torch
 import elements
 import layouts
 from elements import FLOAT, FLOAT_EPSILON, INT32, INT64
-from nll_loss import legal_targets, target as draw_target
+from nll_loss_cases import legal_targets, target as draw_target
 
 LANDMARKS = (0.0, -0.0, numpy.inf, -numpy.inf, numpy.nan, 1.0, -1.0, 2.0**-24, -80.0, -200.0)
 
