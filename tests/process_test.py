@@ -118,6 +118,9 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
     def test_a_signal_handler_may_end_the_process_during_its_first_loop(self):
         self.assertIn("ended by the handler", self.start("exit", "signal", DESCEND_THREADS="2"))
 
+    def test_a_process_ends_with_its_last_thread_but_those_of_streams(self):
+        self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
+
     def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
         self.fork("first_allocation")
 

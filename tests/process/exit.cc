@@ -96,6 +96,12 @@ int main(int, char** arguments) {
       thread_late_user.active = true;
       check(aclrtSetDevice(0), "set in a thread");
     }).join();
+  } else if (is("last_thread")) {
+    check(aclrtLaunchHostFunc(
+              stream, [](void*) {}, nullptr),
+          "host function");
+    std::atexit([] { std::puts("ended with the last thread"); });
+    pthread_exit(nullptr);
   } else if (is("atexit")) {
     std::atexit([] { check(aclFinalize(), "finalize at exit"); });
   } else if (is("cancel")) {

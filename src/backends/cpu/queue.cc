@@ -35,6 +35,10 @@ struct TaskHere {
 // What is left of a stack on which work may run: a kernel of transposed matrices has 600 KiB of tiles there.
 constexpr size_t kRoom = size_t{1} << 20;
 
+// After so long without work a stream's thread ends: a process whose main thread has ended by pthread_exit ends with
+// its last one, and threads of streams hear no signal that would end it.
+constexpr std::chrono::seconds kPatience(2);
+
 // For the exception that is being handled.
 Status failure_of_exception() noexcept {
   try {
@@ -349,7 +353,12 @@ void Queue::run_thread() {
   Lock lock(mutex_);
   try {
     for (;;) {
-      work_.wait(lock, [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); });
+      const auto has_turn = [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); };
+      if (!work_.wait_for(lock, kPatience, has_turn)) {
+        if (running_) continue;  // a caller works here
+        has_thread_ = false;     // the next task starts another
+        return;
+      }
       if (tasks_.empty()) break;
       if (!run_front(lock)) return;
     }
