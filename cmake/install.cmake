@@ -10,7 +10,7 @@ set(names_of_nnopbase "")
 set(names_of_opapi opapi_nn opapi_cv opapi_math aclnn_ops_infer aclnn_ops_train aclnn_math)
 
 # All of them, for the checker, which shows none of our own frames.
-set(all_names "\"libdescend.so\"")
+set(all_names "\"libdescend.so\",\"libdescend_cuda.so\"")
 foreach(library ${public_libraries})
   foreach(name ${library} ${names_of_${library}})
     string(APPEND all_names ",\"lib${name}.so\"")

@@ -23,6 +23,12 @@ class Reference(unittest.TestCase):
         suites = set(re.findall(r"\[       OK \] (\w+)\.", result.stdout))
         self.assertEqual(len(suites), len(list((SOURCE / "ops").iterdir())), suites)
 
+    def test_the_mode_of_the_threads_changes_nothing(self):
+        result = subprocess.run([TESTS, "--gtest_filter=FloatMode.*"], env=clean_environment(DESCEND_DEVICE="reference"),
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertRegex(result.stdout, r"\[  PASSED  \] [1-9]")
+
     def test_examples_print_what_they_should(self):
         with tempfile.TemporaryDirectory() as folder:
             for source in sorted(SOURCE.glob("ops/*/*_example.c")):

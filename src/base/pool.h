@@ -28,8 +28,7 @@ namespace descend {
 // object is never looked into.
 template <class T> class Pool {
  public:
-  // So many free slots rest before the first of them is used again: a stale pointer stays recognisable for long.
-  explicit Pool(size_t resting = 256) noexcept : resting_(resting) {
+  Pool() noexcept {
     const AddressSpace space = reserve_addresses(kReserved, kSmallest, kShare);
     slots_ = static_cast<Slot*>(space.begin);
     capacity_ = space.bytes / sizeof(Slot);
@@ -50,7 +49,7 @@ template <class T> class Pool {
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      if (free_count_ < resting_ && carved_ < capacity_) slot = carve();
+      if (free_count_ < kResting && carved_ < capacity_) slot = carve();
       if (!slot && first_free_) {
         slot = first_free_;
         first_free_ = slot->next_free;
@@ -165,6 +164,8 @@ template <class T> class Pool {
     std::atomic<uint64_t> life{0};
     Slot* next_free = nullptr;
   };
+  // So many free slots rest before the first of them is used again: a stale pointer stays recognisable for long.
+  static constexpr size_t kResting = 256;
   static constexpr int kAddressBits = 48;
   static constexpr size_t kStep = size_t{256} << 10;     // bytes made usable at a time
   static constexpr size_t kReserved = size_t{1} << 30;   // of address space, not of memory
@@ -218,7 +219,6 @@ template <class T> class Pool {
     return slot;
   }
 
-  const size_t resting_;
   LeafMutex mutex_;
   Slot* slots_ = nullptr;
   size_t capacity_ = 0, reserved_ = 0, usable_ = 0;

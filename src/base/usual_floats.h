@@ -37,11 +37,25 @@ class UsualFloats {
   bool differs() const noexcept { return before_ != kUsual; }
   const uint64_t before_;
 #elif defined(__x86_64__)
-  static constexpr uint32_t kUsual = 0x1f80, kRaised = 0x3f;  // what happened so far is no mode
-  static uint32_t mode() noexcept { return _mm_getcsr(); }
-  static void set(uint32_t mode) noexcept { _mm_setcsr(mode); }
-  bool differs() const noexcept { return (before_ & ~kRaised) != kUsual; }
-  const uint32_t before_;
+  struct Mode {
+    uint32_t vectors;
+    uint16_t long_double;  // the reference computes with it
+  };
+  static constexpr Mode kUsual{0x1f80, 0x037f};
+  static constexpr uint32_t kRaised = 0x3f;  // what happened so far is no mode
+  static Mode mode() noexcept {
+    Mode mode{_mm_getcsr(), 0};
+    asm volatile("fnstcw %0" : "=m"(mode.long_double));
+    return mode;
+  }
+  static void set(const Mode& mode) noexcept {
+    _mm_setcsr(mode.vectors);
+    asm volatile("fldcw %0" ::"m"(mode.long_double) : "memory");
+  }
+  bool differs() const noexcept {
+    return (before_.vectors & ~kRaised) != kUsual.vectors || before_.long_double != kUsual.long_double;
+  }
+  const Mode before_;
 #else
 #error "how is the mode of this processor's floating-point unit read and set?"
 #endif

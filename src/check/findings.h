@@ -105,9 +105,8 @@ inline constexpr auto kFindings = std::to_array<FindingText>({
      "skip batches without a label that counts, or use the reduction \"sum\""},
     {Finding::kNotFinite, "a NaN or infinity appears in a result whose inputs have none",
      "what is computed from it later is of no use",
-     "look at the ranges: FLOAT16 ends at 65504; scale the values, or use BF16 or FLOAT; the weights of a mean must "
-     "not "
-     "add up to 0"},
+     "look at the ranges: FLOAT16 ends at 65504; scale the values, or use BF16 or FLOAT; "
+     "the weights of a mean must not add up to 0"},
     {Finding::kNoOperator, "the product does not have the operator", "its page says no for the product",
      "choose another product with DESCEND_SOC, or another operator"},
     {Finding::kNoDtype, "the product does not have the dtype", "the operator's page does not list it for the product",

@@ -10,7 +10,7 @@ void Shadow::mark_any(size_t begin, size_t end) {
   if (begin >= end || state_ == State::kAll) return;
   if (begin == 0 && end == bytes_) {
     state_ = State::kAll;
-    bits_ = {};
+    bits_ = decltype(bits_)();  // {} would keep the memory
     return;
   }
   if (state_ == State::kNone) bits_ = decltype(bits_)((bytes_ + kWord - 1) / kWord);
@@ -31,7 +31,7 @@ void Shadow::clear(size_t begin, size_t end) {
   if (begin >= end || state_ == State::kNone) return;
   if (begin == 0 && end == bytes_) {
     state_ = State::kNone;
-    bits_ = {};
+    bits_ = decltype(bits_)();
     return;
   }
   if (state_ == State::kAll) bits_.assign((bytes_ + kWord - 1) / kWord, ~uint64_t{0});
@@ -45,8 +45,9 @@ void Shadow::mark_as(const Shadow& from, size_t source, size_t begin, size_t byt
   const size_t end = source + bytes;
   if (from.first_unwritten(source, end) == end) return mark(begin, begin + bytes);
   if (&from == this) {
-    const Shadow before = from;
-    return mark_as(before, source, begin, bytes);
+    Shadow part(bytes);
+    part.mark_as(from, source, 0, bytes);
+    return mark_as(part, 0, begin, bytes);
   }
   clear(begin, begin + bytes);
   for (size_t at = from.first_written(source, end); at < end;) {

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "src/base/text.h"
+#include "src/base/usual_floats.h"
 #include "src/check/checker.h"
 #include "src/check/value_watch.h"
 
@@ -146,6 +147,7 @@ void Checker::sample(const Look& look, const Work& work, Block& to) {
 }
 
 Status Checker::submitting(const StreamInfo* stream, const Work& work) {
+  const UsualFloats here;  // numbers are looked at as text
   std::vector<Reported> found;
   std::string fatal;
   bool forgot = false;

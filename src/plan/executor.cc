@@ -6,8 +6,8 @@
 namespace descend {
 namespace {
 
-// The executors of the process.  Their handles tell one life of a slot from the next, so few slots rest and those stay
-// in the cache.  Made when the library is loaded: asking at every call whether it is made takes 3 % of a small one.
+// The executors of the process, whose handles tell one life of a slot from the next.  Made when the library is loaded:
+// asking at every call whether it is made takes 3 % of a small one.
 Pool<Plan>& plans = *new Pool<Plan>;
 
 void recycle(Plan* plan) { plans.recycle(plan); }

@@ -81,15 +81,15 @@ TEST(CheckShadow, carries_over_what_was_written_and_what_was_not) {
     Shadow shadows[2] = {Shadow(kBytes), Shadow(kBytes)};
     for (int step = 0; step < 12; ++step) {
       const size_t to = below(2), from = below(2), begin = below(4) == 0 ? 0 : below(kBytes);
-      const size_t bytes = begin == 0 && below(2) == 0 ? kBytes : 1 + below(kBytes - begin);
+      const size_t bytes = begin == 0 && below(2) == 0 ? kBytes : 1 + below(kBytes - begin),
+                   source = below(kBytes + 20);
       if (below(2) == 0) {
         shadows[to].mark(begin, begin + bytes);
         std::fill_n(expected[to].begin() + static_cast<std::ptrdiff_t>(begin), bytes, true);
       } else {
-        const size_t source = below(kBytes - bytes + 1);
         shadows[to].mark_as(shadows[from], source, begin, bytes);
         const std::vector<bool> before = expected[from];
-        for (size_t i = 0; i < bytes; ++i) expected[to][begin + i] = before[source + i];
+        for (size_t i = 0; i < bytes; ++i) expected[to][begin + i] = source + i < kBytes && before[source + i];
       }
       for (size_t i = 0; i < kBytes; ++i)
         ASSERT_EQ(shadows[to].first_unwritten(i, i + 1) == i + 1, expected[to][i]) << round << " " << step << " " << i;
