@@ -19,6 +19,12 @@ struct LeafMutexes {
     const std::lock_guard lock(mutex);
     return std::exchange(first, leaf);
   }
+  void remove(const LeafMutex* leaf) {
+    const std::lock_guard lock(mutex);
+    LeafMutex** at = &first;
+    while (*at != leaf) at = &(*at)->next_;
+    *at = leaf->next_;
+  }
   void lock() {
     mutex.lock();
     for (LeafMutex* leaf = first; leaf; leaf = leaf->next_) leaf->mutex_.lock();
@@ -39,5 +45,6 @@ namespace {
 }  // namespace
 
 LeafMutex::LeafMutex() : next_(LeafMutexes::all().add(this)) {}
+LeafMutex::~LeafMutex() { LeafMutexes::all().remove(this); }
 
 }  // namespace descend

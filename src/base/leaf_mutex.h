@@ -6,10 +6,11 @@
 namespace descend {
 
 // For short critical sections in which no other lock is taken: a fork takes all of these, after the locks of the upper
-// layers, and lets them go in both processes.  Never destroyed.
+// layers, and lets them go in both processes.
 class LeafMutex {
  public:
   LeafMutex();
+  ~LeafMutex();
   LeafMutex(const LeafMutex&) = delete;
   LeafMutex& operator=(const LeafMutex&) = delete;
   void lock() { mutex_.lock(); }
