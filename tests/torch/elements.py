@@ -52,7 +52,10 @@ def encode(dtype, numbers):
     with numpy.errstate(all="ignore"):
         if dtype is not BF16:
             return numbers.astype(dtype.storage)
-        bits = numbers.astype("f4").view("u4")
+        # Once: a float between, rounded toward 0, keeps in its last bit that it is inexact.
+        exact = numbers.astype("f8")
+        between = exact.astype("f4")
+        bits = between.view("u4") - (numpy.abs(between) > numpy.abs(exact)) | (between != exact)
         rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("u2")
         return numpy.where(numpy.isnan(numbers), numpy.uint16(0x7FC0), rounded)
 

@@ -50,6 +50,7 @@ def can_fail():
         ("1 ulp of FLOAT16 passes", not wrong(one + 2.0**-10, one, half, half)),
         ("2 ulp of FLOAT16 fail", wrong(one + 2.0**-9, one, half, half)),
         ("2 ulp of BF16 fail", wrong(one + 2.0**-6, one, brain, brain)),
+        ("BF16 is rounded once", elements.rounded(brain, one + 2.0**-8 + 2.0**-40)[0] == 1 + 2.0**-7),
         ("a slack lets more pass", not wrong(one + 3 * 2.0**-23, one, slack=2.0**-22)),
         ("FLOAT from FLOAT16 is a FLOAT16 number", wrong(one + 2.0**-12, one, half, single)),
         ("a number for NaN fails", wrong(one, nan)),
