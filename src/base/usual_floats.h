@@ -16,11 +16,11 @@ class UsualFloats {
  public:
   UsualFloats() noexcept : before_(mode()) {
     if (differs()) [[unlikely]]
-      set(kUsual);
+      set_usual();
   }
   ~UsualFloats() {
     if (differs()) [[unlikely]]
-      set(before_);
+      put_back();
   }
   UsualFloats(const UsualFloats&) = delete;
   UsualFloats& operator=(const UsualFloats&) = delete;
@@ -34,6 +34,8 @@ class UsualFloats {
     return mode;
   }
   static void set(uint64_t mode) noexcept { asm volatile("msr fpcr, %0" ::"r"(mode) : "memory"); }
+  static void set_usual() noexcept { set(kUsual); }
+  void put_back() const noexcept { set(before_); }
   bool differs() const noexcept { return before_ != kUsual; }
   const uint64_t before_;
 #elif defined(__x86_64__)
@@ -48,14 +50,23 @@ class UsualFloats {
     asm volatile("fnstcw %0" : "=m"(mode.long_double));
     return mode;
   }
-  static void set(const Mode& mode) noexcept {
-    _mm_setcsr(mode.vectors);
-    asm volatile("fldcw %0" ::"m"(mode.long_double) : "memory");
+  // What the unit of long double has noted traps at its next instruction, also at fldcw, once it is no longer masked:
+  // what was noted before we came must not trap here, nor what we make it note when we are gone.  fnstenv masks all.
+  void set_usual() noexcept {
+    _mm_setcsr(kUsual.vectors);
+    asm volatile("fnstenv %0\n\tfldcw %1" : "=m"(environment_) : "m"(kUsual.long_double) : "memory");
+  }
+  void put_back() const noexcept {
+    _mm_setcsr(before_.vectors);
+    asm volatile("fldenv %0" ::"m"(environment_) : "memory");
   }
   bool differs() const noexcept {
     return (before_.vectors & ~kRaised) != kUsual.vectors || before_.long_double != kUsual.long_double;
   }
   const Mode before_;
+  struct Environment {
+    unsigned char bytes[28];
+  } environment_;  // of long double; only where the mode differs
 #else
 #error "how is the mode of this processor's floating-point unit read and set?"
 #endif

@@ -6,6 +6,7 @@
 
 #include "aclnnop/aclnn_smooth_l1_loss.h"
 #include "aclnnop/aclnn_upsample_nearest_3d.h"
+#include "src/base/usual_floats.h"
 #include "tests/executor/support.h"
 
 #if defined(__x86_64__)
@@ -77,6 +78,27 @@ TEST_F(FloatMode, subnormals_are_kept_by_all_threads) {
     out.download();
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out.get(i), double{kSubnormal}) << n << " elements, number " << i;
   }
+}
+
+// x86-64's long double: what has happened traps at the unit's next instruction, when it is no longer masked.
+TEST_F(FloatMode, what_others_did_before_or_we_did_meanwhile_does_not_trap) {
+  volatile long double zero = 0, result = 0;
+  result = zero / zero;
+  {
+    const StrangeMode mode;
+    const UsualFloats usual;
+    result = result + 1;
+  }
+  feclearexcept(FE_ALL_EXCEPT);
+  {
+    const StrangeMode mode;
+    {
+      const UsualFloats usual;
+      result = zero / zero;
+    }
+    result = zero + 1;
+  }
+  EXPECT_EQ(result, 1);
 }
 
 TEST_F(FloatMode, sums_are_rounded_to_nearest) {
