@@ -85,6 +85,45 @@ TEST_F(RuntimeThreads, one_stream_is_used_by_all_and_destroyed_by_one) {
   }
 }
 
+// One thread records an event while another has the same stream wait for it.  A wait for a point that is in the queue
+// behind the wait itself would never end.
+TEST_F(RuntimeThreads, a_stream_never_waits_for_what_is_behind_the_wait) {
+  const aclrtStream stream = new_stream();
+  const aclrtEvent event = new_event();
+  for (int round = 0; round < 100 && !HasFailure(); ++round) {
+    Gate gate;  // no point is reached before it is open
+    gate.hold(stream);
+    std::atomic<int> ready{0};
+    const auto repeat = [&](auto&& call) {
+      for (++ready; ready < 2;) std::this_thread::yield();
+      for (int i = 0; i < 3000; ++i) ASSERT_EQ(call(), ACL_SUCCESS);
+    };
+    std::thread recording([&] { repeat([&] { return aclrtRecordEvent(event, stream); }); });
+    repeat([&] { return aclrtStreamWaitEvent(stream, event); });
+    recording.join();
+    gate.open();
+    EXPECT_EQ(aclrtSynchronizeStreamWithTimeout(stream, 10'000), ACL_SUCCESS) << "round " << round;
+  }
+  EXPECT_EQ(aclrtDestroyStreamForce(stream), ACL_SUCCESS);
+}
+
+TEST_F(RuntimeThreads, an_event_that_all_record_covers_what_each_has_queued) {
+  const aclrtStream stream = new_stream();
+  const aclrtEvent event = new_event();
+  in_threads([&](int) {
+    std::atomic<int> ran{0};
+    const auto add = [](void* count) { ++*static_cast<std::atomic<int>*>(count); };
+    for (int round = 1; round <= 4000 && !HasFailure(); ++round) {
+      ASSERT_EQ(aclrtLaunchHostFunc(stream, add, &ran), ACL_SUCCESS);
+      ASSERT_EQ(aclrtRecordEvent(event, stream), ACL_SUCCESS);
+      ASSERT_EQ(aclrtSynchronizeEvent(event), ACL_SUCCESS);
+      EXPECT_EQ(ran, round);
+    }
+    aclrtSynchronizeStream(stream);  // `ran` ends here
+  });
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
 TEST_F(RuntimeThreads, set_and_reset_count_right) {
   in_threads([](int) {
     for (int i = 0; i < 50; ++i) {

@@ -34,18 +34,18 @@ void EventPoint::wake() {
 }
 
 std::shared_ptr<EventPoint> EventState::point() const {
-  const std::lock_guard lock(device_lock());
+  const std::lock_guard lock(captures_lock());
   return point_;
 }
 
 void EventState::capture(std::shared_ptr<EventPoint> point) {
-  const std::lock_guard lock(device_lock());
+  const std::lock_guard lock(captures_lock());
   point_.swap(point);  // the old one ends with the parameter, after the lock
 }
 
 void EventState::reset_if_still(const EventPoint* point) {
   std::shared_ptr<EventPoint> old;
-  const std::lock_guard lock(device_lock());
+  const std::lock_guard lock(captures_lock());
   if (point_.get() == point) old = std::move(point_);
 }
 

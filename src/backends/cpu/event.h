@@ -44,7 +44,7 @@ class EventState {
   std::atomic<int> waiting{0};  // waits submitted and not yet over
 
  private:
-  std::shared_ptr<EventPoint> point_;  // guarded by device_lock()
+  std::shared_ptr<EventPoint> point_;  // guarded by captures_lock()
 };
 
 class CpuEvent final : public Event {

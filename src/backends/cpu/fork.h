@@ -17,9 +17,11 @@ extern std::atomic<uint32_t> forks;
 // The number of forks between the process that loaded the library and this one.
 inline uint32_t fork_generation() { return detail::forks.load(std::memory_order_relaxed); }
 
-// The lock for what is shared by the whole device: the list of queues, and what an event has captured.  It is held
-// across fork, so that the child finds it free and what it guards whole.  Never held for longer than it takes to look
-// at or change those; a queue's own lock may be taken while it is held, not the other way round.
+// The locks for what is shared by the whole device: the list of queues, and what events have captured.  They are held
+// across fork, so that the child finds them free and what they guard whole.  Never held for longer than it takes to
+// look at or change those.  A queue's own lock may be taken while the first is held, and the second while a queue's is,
+// not the other way round.
 std::mutex& device_lock();
+std::mutex& captures_lock();
 
 }  // namespace descend

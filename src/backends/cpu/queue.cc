@@ -220,6 +220,10 @@ bool Queue::has_room_here() { return stack_left() >= kRoom; }
 
 Status Queue::push(Task task) {
   Lock lock(mutex_);
+  return push(lock, std::move(task), [] {});
+}
+
+Status Queue::push(Lock& lock, Task task, FunctionRef<void()> queued) {
   // A task waits for no other stream: what runs there may wait for this one.
   const bool in_a_task = tasks_here > 0 && !runs_here();
   const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0 && !in_a_task;
@@ -236,6 +240,7 @@ Status Queue::push(Task task) {
   make_busy();
   if (awaits_others) ++awaiting_others_;
   const uint64_t ticket = ++pushed_;
+  queued();
   if (!here && !running_) work_.notify_one();
   if (!synchronous) return {};
   // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
@@ -245,11 +250,14 @@ Status Queue::push(Task task) {
   return {};
 }
 
-Status Queue::record(const std::shared_ptr<EventPoint>& point) {
-  if (idle()) return point->complete(), Status{};
-  Status status = push({.work = [point] { return point->complete(), Status{}; }, .always = true});
-  if (!status.ok()) point->complete();  // nobody else will, and nobody may wait for ever
-  return status;
+// The point is captured with the lock.  Before, a wait of this queue for it could get in front of it, for ever; later,
+// an event that two threads record would keep the point of which less is in front.
+Status Queue::record(EventState& event) {
+  const auto point = std::make_shared<EventPoint>();
+  const auto capture = [&] { event.capture(point); };
+  Lock lock(mutex_);
+  if (idle()) return point->complete(), capture(), Status{};
+  return push(lock, {.work = [point] { return point->complete(), Status{}; }, .always = true}, capture);
 }
 
 Status Queue::wait(std::shared_ptr<EventState> event, std::shared_ptr<EventPoint> point, Timeout timeout) {

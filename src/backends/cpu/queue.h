@@ -38,8 +38,8 @@ class Queue {
   // In a synchronous process returns when the task is done, unless it, or one before it, awaits others, or the caller
   // is a task itself: these may wait for the caller.
   Status push(Task task);
-  // Completes the point once everything pushed before is done.
-  Status record(const std::shared_ptr<EventPoint>& point);
+  // The event captures a point that is completed once everything pushed before is done; on failure it stays as it is.
+  Status record(EventState& event);
   Status wait(std::shared_ptr<EventState> event, std::shared_ptr<EventPoint> point, Timeout timeout);
 
   bool idle() const { return state_.load(std::memory_order_acquire) == kIdle; }
@@ -62,6 +62,8 @@ class Queue {
   // takes two atomic operations instead of the lock's four, of which each is 3 % of a small call.
   static constexpr pthread_t kIdle = 0;
   static constexpr pthread_t kBusy = 1;  // pushed_ != finished_
+
+  Status push(Lock& lock, Task task, FunctionRef<void()> queued);  // calls `queued` with the lock, before the task runs
 
   // With the lock.  Work that the lock has not seen is a task from now on.
   bool adopt();      // false when the queue is idle

@@ -69,9 +69,7 @@ Status CpuStream::fill(void* at, uint8_t byte, size_t bytes) {
 Status CpuStream::record(Event& event) {
   CpuEvent* const mine = own(event);
   if (mine == nullptr) return foreign_event();
-  const auto point = std::make_shared<EventPoint>();
-  mine->state()->capture(point);
-  return queue().record(point);
+  return queue().record(*mine->state());
 }
 
 Status CpuStream::wait(Event& event, Timeout timeout) {

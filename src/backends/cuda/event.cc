@@ -64,15 +64,6 @@ cudaError_t EventPoint::record(cudaStream_t stream) {
   return error;
 }
 
-void EventPoint::drop() {
-  {
-    const std::lock_guard lock(mutex_);
-    dropped_ = true;
-    recorded_.store(true, std::memory_order_release);
-  }
-  changed_.notify_all();
-}
-
 bool EventPoint::wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up) {
   if (recorded()) return true;
   const Clock::time_point end = end_of(timeout);

@@ -37,8 +37,7 @@ class EventPoint {
   explicit EventPoint(int device) : marker_(device) {}
 
   bool made() const { return marker_.made(); }
-  cudaError_t record(cudaStream_t stream);  // once
-  void drop();                              // it will never be recorded: counts as reached
+  cudaError_t record(cudaStream_t stream);  // once; counts as reached when it fails
   bool recorded() const { return recorded_.load(std::memory_order_acquire); }
   bool reached() const { return recorded() && (dropped_ || marker_.reached()); }
   // Blocks until it is recorded, the time has come or `given_up` is set.

@@ -119,7 +119,7 @@ bool CudaQueue::try_now(FunctionRef<Status()> work, bool always) {
   return true;
 }
 
-Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits) {
+Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits, FunctionRef<void()> queued) {
   if (cuda_is_the_parents()) return cuda_is_the_parents_status();
   Lock lock(mutex_);
   if (!has_thread_)
@@ -127,8 +127,10 @@ Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits)
   // What awaits others may wait for the caller, and so may all that is behind it, and what is behind a task of another
   // queue that waits for this one.
   const bool is_awaited = awaits == Awaits::kNothing && awaiting_others_ == 0;
-  if (thread_of == this) return queue({std::move(work), always, is_awaited ? running_of_ : 0, awaits}), Status{};
-  const uint64_t ticket = queue({std::move(work), always, 0, awaits});
+  const bool in_a_task = thread_of == this;
+  const uint64_t ticket = queue({std::move(work), always, in_a_task && is_awaited ? running_of_ : 0, awaits});
+  queued();
+  if (in_a_task) return {};
   const auto done = [&] {
     return finished_ >= ticket && running_of_ != ticket &&
            std::none_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.of == ticket; });

@@ -34,9 +34,12 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   // Runs work that hands something to CUDA, if nothing is queued here; what fails is kept.  `always`: also after a
   // failure or when the stream is abandoned; must not fail or block.
   bool try_now(FunctionRef<Status()> work, bool always = false);
-  // The same, in turn.  `awaits_others`: as Stream::call_host has it.
+  // The same, in turn.  `awaits_others`: as Stream::call_host has it.  Calls `queued` before anything can be queued
+  // behind the work.
   enum class Awaits { kNothing, kOthers };
-  Status push(std::function<Status()> work, bool always = false, Awaits awaits = Awaits::kNothing);
+  Status push(
+      std::function<Status()> work, bool always = false, Awaits awaits = Awaits::kNothing,
+      FunctionRef<void()> queued = [] {});
   // For a queued task: blocks until what was handed to CUDA before is done.
   Status wait_for_card();
 

@@ -16,8 +16,8 @@ Status foreign_event() { return {Code::kInvalidHandle, "the event must belong to
 // Not through the stream, which may be destroyed while its last work runs.
 CudaLaunch cuda_launch(Launch& launch) { return CudaQueue::current().launch(launch.function); }
 
-Status CudaStream::now_or_later(std::function<Status()> work, bool always) {
-  return queue_->try_now([&] { return work(); }, always) ? Status{} : queue_->push(std::move(work), always);
+Status CudaStream::now_or_later(std::function<Status()> work) {
+  return queue_->try_now([&] { return work(); }) ? Status{} : queue_->push(std::move(work));
 }
 
 Status CudaStream::call_host(std::function<void()> function, bool awaits_others) {
@@ -47,13 +47,14 @@ Status CudaStream::record(Event& event) {
   queue_->device().use();
   const auto point = std::make_shared<EventPoint>(queue_->device().index());
   if (!point->made()) return {Code::kNoEventResource, "the device has no event left"};
-  mine->state()->capture(point);
   const auto record = [point, stream = queue_->stream()] {
     return cuda_status(point->record(stream), "to record an event");
   };
-  Status status = now_or_later(record, true);
-  if (!status.ok()) point->drop();
-  return status;
+  // Captured with the queue's lock.  Before, a wait of this stream for the point could get in front of it, for ever;
+  // later, an event that two threads record would keep the point of which less is in front.
+  const auto capture = [&] { mine->state()->capture(point); };
+  if (queue_->try_now([&] { return capture(), record(); }, true)) return {};
+  return queue_->push(record, true, CudaQueue::Awaits::kNothing, capture);
 }
 
 Status CudaStream::wait(Event& event, Timeout timeout) {

@@ -30,7 +30,7 @@ class CudaStream final : public Stream {
   void on_failure(std::function<void(const Status&)> listener) override { queue_->on_failure(std::move(listener)); }
 
  private:
-  Status now_or_later(std::function<Status()> work, bool always = false);
+  Status now_or_later(std::function<Status()> work);
 
   const std::shared_ptr<CudaQueue> queue_;
 };
