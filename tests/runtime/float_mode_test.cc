@@ -22,6 +22,7 @@ class StrangeMode {
  public:
   StrangeMode() {
     fegetenv(&before_);
+    feclearexcept(FE_ALL_EXCEPT);  // what tests before have raised would be trapped
     fesetround(FE_UPWARD);
     feenableexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
     set_flags(flags() | kFlush);
@@ -122,6 +123,45 @@ TEST_F(FloatMode, sums_are_rounded_to_nearest) {
     strange.download();
     EXPECT_EQ(strange.get(0), usual.get(0)) << n;
   }
+}
+
+// What the call raises is not trapped later either: the reference computes with long double, whose instructions look at
+// what earlier ones have raised.
+TEST_F(FloatMode, nothing_of_a_call_is_trapped_after_it) {
+  const Scalar one(1), zero(0), large(1e30f);
+  for (const aclScalar* const scale :
+       {static_cast<const aclScalar*>(zero), static_cast<const aclScalar*>(large)}) {  // NaN and infinities
+    Tensor in(DataType::kFloat, {3}), out(DataType::kFloat, {3});
+    in.fill({-1, 1e30, HUGE_VAL});
+    in.upload();
+    out.upload();
+    volatile long double own = 1;
+    aclnnStatus status;
+    {
+      const StrangeMode mode;
+      status = call(aclnnEluGetWorkspaceSize, aclnnElu, nullptr, in.on_device(), one, scale, one, out.on_device());
+      own = own + 1;
+    }
+    ASSERT_EQ(status, 0);
+    EXPECT_EQ(own, 2);
+    out.download();
+    EXPECT_FALSE(std::isfinite(out.get(2)));
+  }
+}
+
+TEST_F(FloatMode, what_the_program_has_raised_stays) {
+  volatile long double zero = 0, own = 1;
+  const StrangeMode mode;
+  fedisableexcept(FE_ALL_EXCEPT);
+  feclearexcept(FE_ALL_EXCEPT);
+  own = own / zero;
+  {
+    const UsualFloats here;
+    own = zero / zero;
+  }
+  EXPECT_TRUE(fetestexcept(FE_DIVBYZERO));
+  EXPECT_TRUE(StrangeMode::is_on());
+  EXPECT_TRUE(std::isnan(own));
 }
 
 // What phase one computes, and what it takes for a call like the last one.
