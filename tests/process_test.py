@@ -25,7 +25,7 @@ class Programs:
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        for name in ("exit", "fork", "threads", "stack", "subnormals"):
+        for name in ("exit", "fork", "threads", "stack", "subnormals", "refused"):
             run(CXX, "-std=c++17", "-O1", "-Wall", "-Wextra", SOURCE / "tests" / "process" / f"{name}.cc",
                 f"-I{prefix()}/include", f"-L{prefix()}/lib64", "-lopapi", "-lnnopbase", "-lascendcl", "-lpthread", "-ldl",
                 "-o", cls.folder / name)
@@ -89,6 +89,9 @@ class Process(Programs, unittest.TestCase):
                     output = self.start("stack", kibibytes, DESCEND_SYNC=synchronous)
                     self.assertEqual(output, "the loss is 4.15888\n")
 
+    def test_a_stream_for_which_no_thread_can_be_started_says_so_and_goes_on_later(self):
+        self.assertEqual(self.start("refused").splitlines()[-1], "the stream went on")
+
     def test_subnormals_are_kept_by_threads_that_begin_without(self):
         self.assertEqual(self.start("subnormals", DESCEND_THREADS="2"), "1048576 of 1048576 kept\n")
 
@@ -120,6 +123,11 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
 
     def test_a_process_ends_with_its_last_thread_but_those_of_streams(self):
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
+
+    def test_who_waits_for_an_event_has_a_thread_started_for_it(self):
+        for how in ("event", "other_stream", "destroyed"):
+            with self.subTest(how=how):
+                self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 
     def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
         self.fork("first_allocation")

@@ -2,6 +2,7 @@
 // Events of the cpu device: points, captured and waited for.
 #include "src/backends/cpu/event.h"
 
+#include "src/backends/cpu/queue.h"
 #include "src/base/text.h"
 
 namespace descend {
@@ -25,6 +26,12 @@ bool EventPoint::wait(Timeout timeout, const std::atomic<bool>& given_up) {
     changed_.wait_until(lock, std::chrono::steady_clock::now() + *timeout, over);
   }
   return reached();
+}
+
+Status EventPoint::go_on() const {
+  if (reached()) return {};
+  const std::shared_ptr<Queue> queue = queue_.lock();
+  return queue == nullptr ? Status{} : queue->go_on();
 }
 
 void EventPoint::wake() {
@@ -57,7 +64,9 @@ bool CpuEvent::reached() const {
 Status CpuEvent::synchronize(Timeout timeout) {
   static const std::atomic<bool> never{false};
   const auto point = state_->point();
-  if (point == nullptr || point->wait(timeout, never)) return {};
+  if (point == nullptr) return {};
+  if (Status s = point->go_on(); !s.ok()) return s;
+  if (point->wait(timeout, never)) return {};
   return {Code::kEventTimeout, cat("the event was not reached within ", timeout->count(), " ms")};
 }
 

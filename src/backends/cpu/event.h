@@ -12,15 +12,20 @@
 
 namespace descend {
 
+class Queue;
+
 // One recorded moment of one stream.  Shared by the event, the queue that will reach it, and everything that waits.
 class EventPoint {
  public:
+  explicit EventPoint(std::weak_ptr<Queue> queue) : queue_(std::move(queue)) {}
   // Called once, by the queue it was recorded in, in stream order (also when the work before it was dropped).
   void complete();
   // A point of a parent process that was not reached before the fork counts as reached: its work is not in this one.
   bool reached() const { return done_.load(std::memory_order_acquire) || generation_ != fork_generation(); }
   // True when the point was reached; false when time or patience (`given_up`) ran out first.
   bool wait(Timeout timeout, const std::atomic<bool>& given_up);
+  // To be called before a wait; on failure it would not end.
+  Status go_on() const;
   // Makes waits look at `given_up` again.
   void wake();
   // Only for a reached point.
@@ -28,6 +33,7 @@ class EventPoint {
 
  private:
   const uint32_t generation_ = fork_generation();
+  const std::weak_ptr<Queue> queue_;
   std::chrono::steady_clock::time_point time_{};
   std::atomic<bool> done_{false};
   std::mutex mutex_;

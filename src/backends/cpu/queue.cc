@@ -123,17 +123,18 @@ bool Queue::end(Lock& lock, Status status) {
   return true;
 }
 
-bool Queue::await(Lock& lock, uint64_t ticket, Timeout timeout) {
+Status Queue::await(Lock& lock, uint64_t ticket, Timeout timeout) {
   const auto until = std::chrono::steady_clock::now() + (for_ever(timeout) ? Timeout::value_type{} : *timeout);
   while (finished_ < ticket) {
+    if (Status s = find_runner(); !s.ok()) return s;
     wake_at_ = std::min(wake_at_, ticket);
     if (for_ever(timeout)) {
       done_.wait(lock);
-    } else if (done_.wait_until(lock, until) == std::cv_status::timeout) {
-      return finished_ >= ticket;
+    } else if (done_.wait_until(lock, until) == std::cv_status::timeout && finished_ < ticket) {
+      return {Code::kStreamTimeout, cat("the stream did not finish within ", timeout->count(), " ms")};
     }
   }
-  return true;
+  return {};
 }
 
 bool Queue::run_front(Lock& lock) {
@@ -182,7 +183,15 @@ void Queue::leave_to_thread() {
     work_.notify_one();
   } else if (Status s = start_thread(); !s.ok()) {
     log(LogLevel::kError, s.message());
+    done_.notify_all();  // who waits tries again, and knows whom to tell
   }
+}
+
+Status Queue::find_runner() { return tasks_.empty() || running_ || has_thread_ ? Status{} : start_thread(); }
+
+Status Queue::go_on() {
+  const Lock lock(mutex_);
+  return find_runner();
 }
 
 bool Queue::try_run(FunctionRef<Status()> work) {
@@ -246,14 +255,13 @@ Status Queue::push(Lock& lock, Task task, FunctionRef<void()> queued) {
   // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
   if (runs_here()) return {};
   if (here && !run_tasks(lock)) return {};
-  await(lock, ticket, std::nullopt);
-  return {};
+  return await(lock, ticket, std::nullopt);
 }
 
 // The point is captured with the lock.  Before, a wait of this queue for it could get in front of it, for ever; later,
 // an event that two threads record would keep the point of which less is in front.
 Status Queue::record(EventState& event) {
-  const auto point = std::make_shared<EventPoint>();
+  const auto point = std::make_shared<EventPoint>(self_);
   const auto capture = [&] { event.capture(point); };
   Lock lock(mutex_);
   if (idle()) return point->complete(), capture(), Status{};
@@ -276,11 +284,13 @@ Status Queue::wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeou
     if (closed_.load(std::memory_order_relaxed)) return {};
     awaited_ = point;
   }
-  const bool reached = point->wait(timeout, closed_);
+  Status status = point->go_on();
+  const bool reached = status.ok() && point->wait(timeout, closed_);
   {
     const Lock lock(mutex_);
     awaited_ = nullptr;
   }
+  if (!status.ok()) return status;
   if (reached || closed_.load(std::memory_order_relaxed)) return {};
   return {Code::kEventTimeout,
           cat("an event that the stream waits for was not reached within ", timeout->count(), " ms")};
@@ -291,8 +301,7 @@ Status Queue::synchronize(Timeout timeout) {
   adopt();
   if (runs_here())
     return {Code::kInternal, "work of a stream waits for its own stream", "Synchronise from another thread."};
-  if (!await(lock, pushed_, timeout))
-    return {Code::kStreamTimeout, cat("the stream did not finish within ", timeout->count(), " ms")};
+  if (Status s = await(lock, pushed_, timeout); !s.ok()) return s;
   Status failure = std::exchange(failure_, Status{});
   look_at_dropping();
   return failure;
@@ -308,10 +317,12 @@ void Queue::close() {
   std::shared_ptr<EventPoint> awaited;
   bool has_thread = false;
   {
-    const Lock lock(mutex_);
+    Lock lock(mutex_);
     adopt();  // the thread ends after it
     closed_.store(true, std::memory_order_relaxed);
     look_at_dropping();  // from here on the thread drops what it takes out
+    // And where none could be started, this one does: somebody may wait for a point among them.
+    while (!has_thread_ && !running_ && !tasks_.empty()) run_front(lock);
     awaited = awaited_;
     has_thread = has_thread_;
     work_.notify_one();

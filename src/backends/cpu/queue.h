@@ -45,6 +45,8 @@ class Queue {
   bool idle() const { return state_.load(std::memory_order_acquire) == kIdle; }
   // Waits for what was pushed before the call.
   Status synchronize(Timeout timeout);
+  // For who waits for a point of this queue: fails when there is no thread for what is before it.
+  Status go_on();
   void stop_on_failure(bool stop);
   void on_failure(std::function<void(const Status&)> listener) { listener_ = std::move(listener); }  // before any work
   // The stream is gone: drops what has not begun; the thread ends after what is left.
@@ -75,10 +77,11 @@ class Queue {
   bool run_front(Lock& lock);           // takes out the first task and runs it without the lock; as `end`
   bool run_tasks(Lock& lock);           // all there are up to one that awaits others, if nobody else does; as `end`
   void look_at_dropping();              // with the lock, after a change of what it depends on
-  bool await(Lock& lock, uint64_t ticket, Timeout timeout);  // false when `timeout` passed first
+  Status await(Lock& lock, uint64_t ticket, Timeout timeout);
   bool runs_here() const { return running_ && runner_ == pthread_self(); }
   Status start_thread();
   void leave_to_thread();  // the tasks there are; with the lock
+  Status find_runner();    // for tasks that are left because no thread could be started; with the lock
   void run_thread();
   void keep_until_done(const std::shared_ptr<void>& memory);
   void tell(const Status& status) const;  // without the lock

@@ -247,6 +247,8 @@ Status CudaQueue::synchronize(Timeout timeout) {
     return {Code::kStreamTimeout, cat("the stream was not done within ", timeout->count(), " ms")};
   };
   Lock lock(mutex_);
+  if (queued() && !has_thread_)  // the last one ended, and none could be started
+    if (Status s = start_thread(); !s.ok()) return s;
   const uint64_t ticket = pushed_;
   if (!done_.wait_until(lock, end, [&] { return finished_ >= ticket; })) return late();
   const uint64_t submitted = submitted_;
