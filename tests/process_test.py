@@ -121,7 +121,7 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
     def test_a_signal_handler_may_end_the_process_during_its_first_loop(self):
         self.assertIn("ended by the handler", self.start("exit", "signal", DESCEND_THREADS="2"))
 
-    def test_a_process_ends_with_its_last_thread_but_those_of_streams(self):
+    def test_without_loops_a_process_ends_with_its_last_thread_but_those_of_streams(self):  # oneTBB's workers stay
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
 
     def test_who_waits_for_an_event_has_a_thread_started_for_it(self):

@@ -36,7 +36,9 @@ struct TaskHere {
 constexpr size_t kRoom = size_t{1} << 20;
 
 // After so long without work a stream's thread ends: a process whose main thread has ended by pthread_exit ends with
-// its last one, and threads of streams hear no signal that would end it.
+// its last one, and threads of streams hear no signal that would end it.  (oneTBB's workers stay: where a loop has
+// started them, such a process does not end by itself.  They cannot be given SIGTERM, which a program may block in all
+// its threads to wait for it.)
 constexpr std::chrono::seconds kPatience(2);
 
 // For the exception that is being handled.

@@ -25,8 +25,8 @@ struct Task {
 };
 
 // Shared by the stream, its thread and the list of all queues, so that running work outlives the stream.  Tasks run one
-// at a time, in order, either on the queue's thread (started at the first task it gets) or on the thread of a caller
-// for which the queue was empty.
+// at a time, in order, either on the queue's thread (started for a task that needs it, ended when there was none for a
+// while) or on the thread of a caller for which the queue was empty.
 class Queue {
  public:
   static std::shared_ptr<Queue> make();  // and adds it to the list of queues
