@@ -179,6 +179,17 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   // Rows that a GPU's blocks share, of which some have a part more.
   for (DataType t : kFloats)
     for (int64_t classes : {50257, 100003}) add(bits, "aclnnCrossEntropyLoss", forward, {3, classes, t, "mean"}, {});
+  // So many rows of halves that an H200 has them in rings of chunks.
+  for (DataType t : {DataType::kFloat16, DataType::kBfloat16})
+    for (int64_t classes : {1000, 1001}) {
+      Case c{1109, classes, t, "mean"};
+      for (const bool finite : {true, false}) {
+        c.finite = finite;
+        add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+      }
+      add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "none", 0, true}, {});
+      add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "sum", 0, true}, {});
+    }
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});

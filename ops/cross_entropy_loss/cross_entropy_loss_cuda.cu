@@ -8,6 +8,7 @@
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_rows_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_ring_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_staged_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -166,6 +167,8 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
                      shift_of(at(2)) == shift_of(at(4));
   l.rows_are = in_pieces(kPiece) ? RowsAre::kInPieces : alike ? RowsAre::kTogether : RowsAre::kAnyhow;
   const bool smooth = a.smoothing != 0;
+  if constexpr (sizeof(Element) == 2 && !shows_lse)
+    if (RingRows<Element>::fits(l, on)) return run_ring(l, on);
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);

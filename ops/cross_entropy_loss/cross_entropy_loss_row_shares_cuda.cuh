@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Rows longer than a tile, of one part or a few, on GPUs: how warps share them.
 #pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_lanes_of_row_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
 
 namespace descend::cuda {
 
 // How warps share rows: in teams, of which each takes a unit of rows after the other, and those in rounds.
 template <class Element> struct PartRows {
-  static constexpr int V = 8 / sizeof(Element);                             // columns of a lane
-  static constexpr int kLanes = TileGroup<V>::kSize, kTiles = 32 / kLanes;  // of a tile; of a warp
-  static constexpr int kColumns = kTiles * static_cast<int>(kTile);         // of a part
+  static constexpr int kTiles = LanesOfRow<Element>::kTiles;         // of a warp
+  static constexpr int kColumns = kTiles * static_cast<int>(kTile);  // of a part
   static_assert(kColumns * sizeof(Element) == CrossEntropyParts::kLeast);
   static constexpr int kBatch = 16;  // rows whose losses are computed at once
   static constexpr int64_t kBytesOfWarp = kTiles * kWideTile * sizeof(Element);

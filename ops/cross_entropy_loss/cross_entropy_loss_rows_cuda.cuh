@@ -17,37 +17,39 @@ struct RowLoss {
   int counted = 0;
 };
 
-// The sums of losses and of zlosses over parts of the rows, to which a warp adds kBatch rows at a time, a lane's each.
-template <int kBatch> class LossesOfRows {
+// The sums of losses, and of zlosses if there are as many lists, over parts of the rows, to which a warp adds kBatch
+// rows at a time, a lane's each.
+template <int kBatch, int lists = kLists> class LossesOfRows {
  public:
   // Rows from number `first` on, of which there are `rows`; what a lane has that is not among them is 0.
   template <class L> __device__ __forceinline__ void add(const L& l, int64_t first, int rows, const RowLoss& row) {
     constexpr int kColumns = static_cast<int>(kSumColumns<double>);
     const int64_t per_part = l.cut.per_part;
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    double sum[kLists] = {row.loss, row.zloss};
+    double sum[lists] = {row.loss};
+    if constexpr (lists > 1) sum[kZlosses] = row.zloss;
     counted_ += row.counted;
     if (l.a.reduction == CrossEntropyReduction::kNone) return;
     const int width = static_cast<int>(per_part < kColumns ? per_part : kColumns);  // lanes of a part
     if (per_part > kColumns) {
 #pragma unroll
-      for (int list = 0; list < kLists; ++list) {
+      for (int list = 0; list < lists; ++list) {
         column_[list] += sum[list];
         if constexpr (kBatch > kColumns) column_[list] += __shfl_down_sync(~0u, sum[list], kColumns);
       }
       const int64_t end = first + kBatch;
       if (end < l.a.labels.rows && (end & (per_part - 1)) != 0) return;
 #pragma unroll
-      for (int list = 0; list < kLists; ++list) sum[list] = column_[list], column_[list] = 0;
+      for (int list = 0; list < lists; ++list) sum[list] = column_[list], column_[list] = 0;
       rows = 1;  // one part: the first lane has it
     }
 #pragma unroll 1
     for (int step = width / 2; step > 0; step /= 2)
 #pragma unroll
-      for (int list = 0; list < kLists; ++list)
+      for (int list = 0; list < lists; ++list)
         sum[list] += __shfl_down_sync(~0u, sum[list], static_cast<unsigned>(step));
     if (lane % width == 0 && lane < rows)
-      for (int list = 0; list < kLists; ++list) l.keep_sum(list, l.cut.part_of(first + lane), sum[list]);
+      for (int list = 0; list < lists; ++list) l.keep_sum(list, l.cut.part_of(first + lane), sum[list]);
   }
   // When there is no more row.
   template <class L> __device__ __forceinline__ void end(const L& l) {
@@ -56,7 +58,7 @@ template <int kBatch> class LossesOfRows {
   }
 
  private:
-  double column_[kLists] = {};
+  double column_[lists] = {};
   int counted_ = 0;
 };
 

@@ -11,7 +11,8 @@ namespace descend::cuda {
 // What a warp has of each round: a part of a row, or so many rows, in its shared memory.
 template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   using P = PartRows<Element>;
-  static constexpr int V = P::V, kLanes = P::kLanes, kPiece = Vector<Element>::kCount;
+  using Lanes = LanesOfRow<Element>;
+  static constexpr int V = Lanes::V, kLanes = Lanes::kLanes, kPiece = Vector<Element>::kCount;
   using Part = PartOfRow<Element, rows_are, true>;
 
  public:
@@ -74,6 +75,7 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   // row that is not there gives something that nobody asks for.
   template <bool shows_lse> __device__ __forceinline__ Scores scores(int64_t row) const {
     const int shift = shift_in(row);
+    const Lanes lanes{lanes_of_row};
     const TileScores<Element, RowsAre::kInPieces> from_piece{tile_, 1};
     const TileScores<Element, Part::kTilesAre> of_tile{tile_ + shift, 1};
     Columns<Element, V> largest;
@@ -85,14 +87,14 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
     Scores scores{kLeastMost, 0, 0, 0};
 #pragma unroll
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
-    scores.most = over_row(scores.most, [](float a, float b) { return std::fmax(a, b); }) + 0.0f;
+    scores.most = lanes.largest(scores.most);
     int times = 0;
     scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, times);
     const bool smooth = may_smooth && (rows_are != RowsAre::kAnyhow || l_.a.smoothing != 0);
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
-    scores.below = sum_of_tiles(scores.below);
-    scores.times = over_row(times, [](int a, int b) { return a + b; });
-    if (smooth) scores.distance = sum_of_tiles(scores.distance);
+    scores.below = lanes.sum_of_tiles(scores.below);
+    scores.times = lanes.sum(times);
+    if (smooth) scores.distance = lanes.sum_of_tiles(scores.distance);
     return scores;
   }
   // The score of a column, by the first lane of a row, of those from number `row` on.
@@ -246,23 +248,6 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
     const int left = columns - first_of_tile_;
     return left <= 0 ? 0 : left > static_cast<int>(kTile) ? static_cast<int>(kTile) : padded() + shift;
   }
-  // Of the lanes of a row, in each of them.  A row has two tiles at least, so that steps up to kLanes are always taken.
-  template <class T, class F> __device__ __forceinline__ T over_row(T x, const F& f) const {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-      const T other = f(x, __shfl_xor_sync(~0u, x, step));
-      if (step <= kLanes || step < lanes_of_row) x = other;
-    }
-    return x;
-  }
-  // In the first lane of a row.
-  __device__ __forceinline__ double sum_of_tiles(double x) const {
-#pragma unroll
-    for (int apart = 16; apart >= kLanes; apart /= 2)
-      if (apart == kLanes || apart < lanes_of_row) x += __shfl_down_sync(~0u, x, static_cast<unsigned>(apart));
-    return x;
-  }
-
   const Loss<Element>& l_;
   const P& cut_;
   Element *const cache_, *tile_;           // of the warp; a lane's

@@ -91,9 +91,13 @@ template <class Element, bool shows_lse = false> DESCEND_FORMULA float exp_below
 }
 
 // The same of many scores.  Most often none is the largest, far below it or NaN: one look at all of them is enough.
-template <bool shows_lse, class Element, int rows, int V>
+// What is_there(r, j) says no to is no score; its result is 0.
+struct AllAreThere {
+  __device__ constexpr bool operator()(int, int) const { return true; }
+};
+template <bool shows_lse, class Element, int rows, int V, class IsThere = AllAreThere>
 __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
-                                           float (&result)[rows][V]) {
+                                           float (&result)[rows][V], const IsThere& is_there = {}) {
   int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -103,7 +107,8 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
     for (int j = 0; j < V; ++j) {
       float difference;
       result[r][j] = exp_of_difference<Element, shows_lse, true>(wide[j], most, difference);
-      largest = max(largest, __float_as_int(difference));
+      if (!is_there(r, j)) result[r][j] = 0;
+      largest = max(largest, is_there(r, j) ? __float_as_int(difference) : INT_MIN);
     }
   }
   if (largest <= __float_as_int(kLeast)) return;
@@ -111,6 +116,7 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
   for (int r = 0; r < rows; ++r)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
+      if (!is_there(r, j)) continue;
       const float difference = widen<float>(x[r].at[j]) + (0 - most);  // as above, not -0
       equal += difference == 0;
       if (__float_as_int(difference) > __float_as_int(kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
@@ -136,22 +142,35 @@ template <class Element, RowsAre rows_are> struct TileScores {
     if constexpr (rows_are == RowsAre::kInPieces) {
       return *reinterpret_cast<const Columns<Element, V>*>(at + c);
     } else if constexpr (rows_are == RowsAre::kTogether && sizeof(Element) == 2) {
-      const int odd = static_cast<int>(reinterpret_cast<uintptr_t>(at) / 2 % 2);
-      const auto* const words = reinterpret_cast<const uint32_t*>(at - odd + c);
-      uint32_t word[V / 2 + 1];
-      Columns<uint32_t, V / 2> result;
-#pragma unroll
-      for (int j = 0; j <= V / 2; ++j) word[j] = words[j];
-#pragma unroll
-      for (int j = 0; j < V / 2; ++j)
-        result.at[j] = __funnelshift_r(word[j], word[j + 1], static_cast<unsigned>(odd * 16));
-      return std::bit_cast<Columns<Element, V>>(result);
+      return from_words<V>(c, [](int) { return true; });
     } else {
       Columns<Element, V> some;
 #pragma unroll
       for (int j = 0; j < V; ++j) some.at[j] = (*this)(c + j);
       return some;
     }
+  }
+  // Halves, of words that begin before number `end`; others are not read.
+  template <int V> __device__ __forceinline__ Columns<Element, V> columns_before(int c, int end) const {
+    if constexpr (rows_are == RowsAre::kInPieces)
+      return c < end ? columns<V>(c) : Columns<Element, V>{};
+    else
+      return from_words<V>(c, [&](int number) { return number < end; });
+  }
+
+ private:
+  template <int V, class IsRead>
+  __device__ __forceinline__ Columns<Element, V> from_words(int c, const IsRead& is_read) const {
+    const int odd = static_cast<int>(reinterpret_cast<uintptr_t>(at) / 2 % 2);
+    const auto* const words = reinterpret_cast<const uint32_t*>(at - odd + c);
+    uint32_t word[V / 2 + 1];
+    Columns<uint32_t, V / 2> result;
+#pragma unroll
+    for (int j = 0; j <= V / 2; ++j) word[j] = is_read(c - odd + 2 * j) ? words[j] : 0;
+#pragma unroll
+    for (int j = 0; j < V / 2; ++j)
+      result.at[j] = __funnelshift_r(word[j], word[j + 1], static_cast<unsigned>(odd * 16));
+    return std::bit_cast<Columns<Element, V>>(result);
   }
 };
 

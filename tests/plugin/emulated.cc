@@ -30,11 +30,6 @@ namespace {
 constexpr size_t kStack = 256 << 10;
 alignas(128) unsigned char memory[kMostSharedMemory];
 
-[[noreturn]] void die(const char* why) {
-  std::fprintf(stderr, "emulated: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, why);
-  std::abort();
-}
-
 struct Fiber {
   enum { kReady, kWaitsForWarp, kWaitsForBlock, kMeets, kDone } state = kDone;
   ucontext_t context;
@@ -149,6 +144,10 @@ void leave_kernel(int) {
 
 }  // namespace
 
+void die(const char* why) {
+  std::fprintf(stderr, "emulated: block %u, thread %u: %s\n", blockIdx.x, threadIdx.x, why);
+  std::abort();
+}
 cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<void()>& thread) {
   static std::mutex& mutex = *new std::mutex;
   const std::lock_guard lock(mutex);
@@ -199,6 +198,15 @@ void meet(const void* place, int threads, int ahead) {
     for (auto fiber = fibers.begin(); fiber < end; ++fiber)
       if (is_here(*fiber)) fiber->state = Fiber::kReady;
   wait();
+}
+void wait_at(const void* place) {
+  mine().state = Fiber::kMeets;
+  mine().meets_at = place;
+  wait();
+}
+void let_go_on(const void* place) {
+  for (Fiber& fiber : fibers)
+    if (fiber.state == Fiber::kMeets && fiber.meets_at == place) fiber.state = Fiber::kReady;
 }
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source) {
   Fiber& me = mine();

@@ -36,10 +36,14 @@ cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<
 // Return when all threads of the block, so many that meet at a place, or those of the warp that the mask names, are
 // here.
 void meet(const void* place, int threads, int ahead);  // of the meetings that there have been, modulo 2
-bool wait_for_block(bool vote);                        // whether any voted so
+// One that others let go on.
+void wait_at(const void* place);
+void let_go_on(const void* place);
+bool wait_for_block(bool vote);                                          // whether any voted so
 uint64_t wait_for_warp(unsigned mask, uint64_t value, unsigned source);  // the value of lane `source`
 unsigned lane();
 void* dynamic_shared_memory();
+[[noreturn]] void die(const char* why);
 // What is there when the thread has waited for it: so many bytes, and 0 up to `size`.
 void begin_copy(void* to, size_t size, const void* from, size_t bytes);
 void end_batch_of_copies();
@@ -129,6 +133,45 @@ class Meeting {
  private:
   int threads_, arrived_;
 };
+
+// As src/loops/bulk.cuh has it.  Copies happen as late as they may: what is loaded when somebody waits for it, what is
+// stored when its place may be written over.
+inline bool copies_in_bulk(const CudaLaunch&) { return true; }
+class Gate {
+ public:
+  void open(int arrivals) { arrivals_ = left_ = arrivals, time_ = 0, to_ = nullptr; }
+  void arrive() {
+    if (left_ == 0) emulated::die("it arrives where all have arrived");
+    if (--left_ == 0) emulated::let_go_on(this);
+  }
+  void arrive_expecting(int bytes) { bytes_ = bytes, arrive(); }
+  void wait(unsigned time) {
+    if (time != time_ && time + 1 != time_) emulated::die("it waits for another time than the gate is at");
+    while (time_ == time && left_ > 0) emulated::wait_at(this);
+    if (time_ != time) return;
+    if (to_ != nullptr) std::memcpy(to_, from_, static_cast<size_t>(bytes_));
+    ++time_, left_ = arrivals_, to_ = nullptr;
+  }
+  void load(void* to, const void* from, int bytes) {
+    if (bytes != bytes_) emulated::die("other bytes come than are expected");
+    to_ = to, from_ = from;
+  }
+
+ private:
+  int arrivals_, left_, bytes_;
+  unsigned time_;
+  void* to_;
+  const void* from_;
+};
+inline void fence_gates() {}
+inline void fence_bulk_store() {}
+inline void begin_bulk_load(void* to, const void* from, int bytes, Gate& gate) { gate.load(to, from, bytes); }
+inline void begin_bulk_store(void* to, const void* from, int bytes) {
+  emulated::begin_copy(to, static_cast<size_t>(bytes), from, static_cast<size_t>(bytes));
+  emulated::end_batch_of_copies();
+}
+template <int but> void wait_for_bulk_stores() { emulated::wait_for_copies(but); }
+
 template <class T> T* shared_memory() { return static_cast<T*>(emulated::dynamic_shared_memory()); }
 template <class Piece> void begin_copy(Piece* shared, const Piece* from) {
   emulated::begin_copy(shared, sizeof(Piece), from, sizeof(Piece));

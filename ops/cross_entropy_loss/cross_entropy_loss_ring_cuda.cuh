@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Rows of halves that are neighbours, on GPUs that copy in bulk: how they come into shared memory and leave it.
+//
+// A block has a multiprocessor for itself, and its memory is a ring of chunks, of a few whole rows each, as they lie in
+// global memory.  One warp moves chunks: it has some on their way while teams of warps compute others, each team every
+// kTeams-th, and write over them what is to be stored.  Others add up the losses (one was what all waited for).  Chunks
+// of a block are numbered as they come.  What is told about one is at the place that its number has modulo kPlaces.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_lanes_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
+#include "src/loops/bulk.cuh"
+
+namespace descend::cuda {
+
+template <class Element> struct RingRows {
+  static constexpr int kTeams = 10, kWarpsOfTeam = 2, kSpare = 3;  // 8 and 11 teams are slower, 12 as quick
+  static constexpr int kAdders = 2, kThreads = (kTeams * kWarpsOfTeam + kAdders + 1) * 32;
+  static constexpr int kPlaces = 2 * kTeams;  // so that a team knows that the last chunk at a place is done: its own
+  static constexpr int kMostRows = kWarpsOfTeam * LanesOfRow<Element>::kTiles / 2;
+  static constexpr int64_t kOther = 7 << 10;  // bytes of shared memory that have names, and what CUDA keeps
+  static_assert(kTeams + kSpare <= kPlaces && kPlaces % kAdders == 0);
+
+  int tiles, at_once;  // of a row: a power of two, 2 at least; rows of a warp
+  int rows;            // of a chunk
+  int64_t unit;        // rows that a block takes at a time: whole chunks, a power of two
+  int64_t apart;       // bytes between two chunks
+  int chunks;          // of the ring
+
+  RingRows(int64_t classes, const CrossEntropyRowCut& cut, const CudaLaunch& on)
+      : tiles(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(ceil_divide(classes, kTile))))),
+        at_once(LanesOfRow<Element>::kTiles / tiles),
+        rows(at_once * kWarpsOfTeam),
+        unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
+        apart(ceil_divide(bytes_of(rows, classes), 32) * 32),
+        chunks(static_cast<int>(
+            std::min<int64_t>((on.shared_memory - kOther) / std::max<int64_t>(apart, 1), kTeams + kSpare))) {}
+  // Of a unit.  As many rows as make units of several chunks no test has.
+  static int64_t least_chunks([[maybe_unused]] int64_t classes) {
+#ifdef DESCEND_EMULATED
+    if (!are_pieces(classes)) return 4;
+#endif
+    return 1;
+  }
+  static bool are_pieces(int64_t classes) { return classes % Vector<Element>::kCount == 0; }
+  static int64_t bytes_of(int64_t rows, int64_t classes) {
+    return rows * classes * static_cast<int64_t>(sizeof(Element));
+  }
+  int64_t bytes() const { return chunks * apart; }
+  // Chunks are whole pieces of 16 bytes; lanes of a row's last tile have something to do, more where the kernel for
+  // other rows is quicker; and there is work for all.
+  static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
+    const int64_t classes = l.a.labels.classes;
+    if (!copies_in_bulk(on) || l.a.smoothing != 0 || classes <= kTile || classes > LanesOfRow<Element>::kTiles * kTile)
+      return false;
+    const RingRows ring(classes, l.cut, on);
+    const auto lies = [&](const CrossEntropyMatrixStrides& s, const void* address) {
+      return s.column == 1 && s.row == classes && is_aligned(address);
+    };
+    return lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) && bytes_of(ring.rows, classes) % 16 == 0 &&
+           32 * classes >= (are_pieces(classes) ? 31 : 28) * ring.tiles * kTile && ring.chunks >= kTeams + 2 &&
+           l.a.labels.rows >= on.multiprocessors * ring.rows;
+  }
+};
+
+// In shared memory.
+template <class Element> struct Ring {
+  using R = RingRows<Element>;
+  // What a team leaves of a row.
+  struct Kept {
+    double log_sum;
+    float most;
+    int label;
+    Element score;  // the label's
+  };
+  struct Place {
+    Gate loaded, done, counted;
+    int64_t first;  // row of the chunk, or behind the last one
+    Kept kept[R::kMostRows];
+  };
+  Place places[R::kPlaces];
+
+  __device__ void open(int place) {
+    places[place].loaded.open(1);
+    places[place].done.open(R::kWarpsOfTeam * 32);
+    places[place].counted.open(32);
+  }
+};
+
+// A chunk's number, and what follows from it.
+template <class Element> struct ChunkNumber {
+  int place = 0, slot = 0;
+  unsigned time = 0;  // that the place is used
+  __device__ __forceinline__ void add(int by, int chunks) {
+    place += by, slot += by;
+    if (place >= RingRows<Element>::kPlaces) place -= RingRows<Element>::kPlaces, ++time;
+    while (slot >= chunks) slot -= chunks;
+  }
+};
+
+// By one thread.  Chunks are stored and loaded in the order of their numbers; where one was, another is loaded when the
+// next one is being stored, so that nobody waits for a store that has just begun.
+template <class Element>
+__device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRows<Element>& rows, Ring<Element>& ring,
+                                            unsigned char* memory) {
+  const int64_t classes = l.a.labels.classes, all_rows = l.a.labels.rows;
+  // The block's first units have the numbers from its own on that no other block's have; then they are taken.
+  const int64_t own = (rows.chunks * rows.rows - 1) / rows.unit + 1;
+  int64_t units = 0, unit = 0, in_unit = rows.unit;
+  unsigned ticket = 0;
+  const auto next_chunk = [&] {
+    if (in_unit == rows.unit && unit < all_rows) {
+      unit = (units < own ? blockIdx.x + units * gridDim.x : own * gridDim.x + ticket) * rows.unit;
+      if (++units >= own) ticket = take_unit(l.scratch);  // long before it is needed
+      in_unit = 0;
+    }
+    return unit + std::exchange(in_unit, in_unit + rows.rows);
+  };
+  // Whole pieces of the chunk are copied at once; a last chunk may have a part of one, element by element.
+  struct Chunk {
+    int64_t at;  // elements before it
+    int bytes, whole;
+  };
+  const auto chunk_at = [&](int64_t first) {
+    const int64_t left = all_rows - first;
+    const int bytes =
+        static_cast<int>((left < rows.rows ? left : rows.rows) * classes) * static_cast<int>(sizeof(Element));
+    return Chunk{first * classes, bytes, bytes / 16 * 16};
+  };
+  const auto for_rest = [&](const Chunk& chunk, const auto& copy) {
+    for (int i = chunk.whole / static_cast<int>(sizeof(Element)); i * static_cast<int>(sizeof(Element)) < chunk.bytes;
+         ++i)
+      copy(chunk.at + i, i);
+  };
+  const auto slot_at = [&](int slot) { return reinterpret_cast<Element*>(memory + slot * rows.apart); };
+  const auto load = [&](const ChunkNumber<Element>& number) {
+    auto& place = ring.places[number.place];
+    if (number.time > 0) place.counted.wait(number.time - 1);
+    place.first = next_chunk();
+    if (place.first >= all_rows) return place.loaded.arrive();
+    const Chunk chunk = chunk_at(place.first);
+    Element* const to = slot_at(number.slot);
+    for_rest(chunk, [&](int64_t from, int i) { to[i] = l.input[from]; });
+    place.loaded.arrive_expecting(chunk.whole);
+    begin_bulk_load(to, l.input + chunk.at, chunk.whole, place.loaded);
+  };
+  ChunkNumber<Element> stored, loaded;
+  for (int i = 0; i < rows.chunks; ++i, loaded.add(1, rows.chunks)) load(loaded);
+  for (bool is_first = true;; is_first = false, stored.add(1, rows.chunks)) {
+    auto& place = ring.places[stored.place];
+    const int64_t first = place.first;
+    if (first < all_rows) {
+      place.done.wait(stored.time);
+      const Chunk chunk = chunk_at(first);
+      const Element* const from = slot_at(stored.slot);
+      begin_bulk_store(l.log_prob + chunk.at, from, chunk.whole);
+      for_rest(chunk, [&](int64_t to, int i) { l.log_prob[to] = from[i]; });
+      wait_for_bulk_stores<1>();
+    }
+    if (!is_first) {
+      load(loaded);
+      loaded.add(1, rows.chunks);
+    }
+    if (first >= all_rows) break;
+  }
+  wait_for_bulk_stores<0>();
+}
+
+// By a warp: the losses of every kAdders-th chunk; or by the first one of all, where a unit has several.
+template <class Element>
+__device__ __forceinline__ void add_losses(const Loss<Element>& l, const RingRows<Element>& rows, Ring<Element>& ring,
+                                           int adder) {
+  constexpr int kBatch = 16;  // rows that are added at once
+  static_assert(RingRows<Element>::kMostRows <= kBatch);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int apart = rows.unit == rows.rows ? RingRows<Element>::kAdders : 1;
+  if (adder >= apart) return;
+  LossesOfRows<kBatch, 1> sums;
+  RowLoss of_lane;
+  ChunkNumber<Element> number;
+  for (number.add(adder, rows.chunks);; number.add(apart, rows.chunks)) {
+    auto& place = ring.places[number.place];
+    place.loaded.wait(number.time);
+    const int64_t first = place.first;
+    if (first >= l.a.labels.rows) break;
+    place.done.wait(number.time);
+    const int in_unit = static_cast<int>(first & (rows.unit - 1)), of_batch = in_unit % kBatch;
+    const int mine = lane - of_batch;
+    if (mine >= 0 && mine < rows.rows && first + mine < l.a.labels.rows) {
+      const auto& kept = place.kept[mine];
+      const bool counts = kept.label != kNoClass;
+      of_lane = l.finish(first + mine, {counts, counts ? l.labels.weight_of(kept.label) : 1, kept.score}, kept.most, 0,
+                         kept.log_sum);
+    }
+    place.counted.arrive();
+    const int64_t left = l.a.labels.rows - first;
+    const int there = of_batch + static_cast<int>(left < rows.rows ? left : rows.rows);
+    if (left > rows.rows && there < kBatch && in_unit + rows.rows < rows.unit) continue;
+    sums.add(l, first - of_batch, there, of_lane);
+    of_lane = {};
+  }
+  sums.end(l);
+}
+
+}  // namespace descend::cuda

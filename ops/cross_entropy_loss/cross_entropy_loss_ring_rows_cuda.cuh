@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// The cross entropy of rows of halves that come in chunks (cross_entropy_loss_ring_cuda.cuh): what teams do with them.
+#pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_cache_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_ring_cuda.cuh"
+
+namespace descend::cuda {
+
+// A lane's part of a row of a chunk.
+template <class Element, RowsAre rows_are> class RowOfChunk {
+  using Lanes = LanesOfRow<Element>;
+  static constexpr int V = Lanes::V, kPiece = Vector<Element>::kCount, kOfTile = static_cast<int>(kTile);
+  static constexpr int kColumns = static_cast<int>(kSumColumns<double>), kLines = kExpLines / V;
+  static constexpr int kAtOnce = kLines * kColumns;  // columns that a tile's lanes look at together
+  static constexpr int kReadBehind = rows_are == RowsAre::kInPieces ? 0 : 2;  // and look a word further
+  using Sum = CrossEntropyTileSum<Element, false>;
+
+ public:
+  const Lanes lanes;
+  const int rank;  // of the row's lanes
+
+  __device__ __forceinline__ RowOfChunk(const RingRows<Element>& rows, int classes)
+      : lanes{rows.tiles * Lanes::kLanes},
+        rank(lane_of_warp() & (lanes.count - 1)),
+        first_of_tile_(rank / Lanes::kLanes * kOfTile),
+        width_(min(max(classes - first_of_tile_, 0), kOfTile)),
+        widest_(min(classes, kOfTile)) {}
+
+  // The chunk's elements from `begin` on, up to `end`.
+  __device__ __forceinline__ void set(Element* chunk, int begin, int end) {
+    chunk_ = chunk, begin_ = begin, end_ = end;
+    whole_begin_ = rows_are == RowsAre::kInPieces ? begin : (begin + kPiece - 1) / kPiece * kPiece;
+    whole_end_ = rows_are == RowsAre::kInPieces ? end : end / kPiece * kPiece;
+  }
+  // The largest score in each lane, the others in the first.
+  __device__ __forceinline__ Scores scores() const {
+    Vector<Element> largest;
+#pragma unroll
+    for (Element& each : largest.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
+    for_pieces([&](const Element* at) { keep_larger(largest.at, load_at_once<Vector<Element>>(at).at); });
+    Scores scores{kLeastMost, 0, 0, 0};
+#pragma unroll
+    for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
+    for_rest([&](const Element& x) { scores.most = std::fmax(scores.most, widen<float>(x)); });
+    scores.most = lanes.largest(scores.most);
+    const TileScores<Element, rows_are> of_tile{chunk_ + begin_ + first_of_tile_, 1};
+    Sum column[V] = {};
+    int times = 0, done = 0;
+#pragma unroll 1
+    for (; done + kAtOnce < widest_; done += kAtOnce)
+      if (done + kAtOnce + kReadBehind <= width_)
+        add<true>(of_tile, done, scores.most, times, column);
+      else if (done < width_)
+        add<false>(of_tile, done, scores.most, times, column);
+    // Lanes whose tile is full do the same as the others here: they would wait for them.
+    if (done < width_) add<false>(of_tile, done, scores.most, times, column);
+    __syncwarp();
+    scores.below = lanes.sum_of_tiles(double{add_columns<V>(column, ~0u)} * 0x1p-100);
+    scores.times = lanes.sum(times);
+    return scores;
+  }
+  __device__ __forceinline__ Element operator[](int column) const { return chunk_[begin_ + column]; }
+  // Writes f of each element where it is; f is the first lane's.
+  __device__ __forceinline__ void write(LogProb f) const {
+    const int first = lane_of_warp() - rank;
+    f = {__shfl_sync(~0u, f.high, first), __shfl_sync(~0u, f.low, first)};
+    __syncwarp();  // labels' scores are read before they are written over
+    if (__any_sync(~0u, f.low != 0))
+      write_in_form(f);
+    else
+      write_in_form(LogProbOfHigh{f.high});
+  }
+
+ private:
+  // f(at) for each of this lane's whole pieces, and f(x) for its elements of others.
+  template <class F> __device__ __forceinline__ void for_pieces(const F& f) const {
+#pragma unroll 4
+    for (int c = whole_begin_ + rank * kPiece; c < whole_end_; c += lanes.count * kPiece) f(chunk_ + c);
+  }
+  template <class F> __device__ __forceinline__ void for_rest(const F& f) const {
+    if constexpr (rows_are == RowsAre::kInPieces) return;
+    if (begin_ + rank < whole_begin_) f(chunk_[begin_ + rank]);
+    if (whole_end_ + rank < end_) f(chunk_[whole_end_ + rank]);
+  }
+  template <class Form> __device__ __forceinline__ void write_in_form(const Form& log_prob) const {
+    for_pieces([&](Element* at) { *reinterpret_cast<uint4*>(at) = std::bit_cast<uint4>(piece_of(at, log_prob)); });
+    for_rest([&](Element& x) { x = narrow<Element>(log_prob(widen<float>(x))); });
+  }
+  // The exponentials of the lane's columns of kLines lines; `whole`: all are the row's.  Behind it are rows that
+  // another warp may write meanwhile; those begin with a word, so that nothing of them is read.
+  template <bool whole>
+  __device__ __forceinline__ void add(const TileScores<Element, rows_are>& of_tile, int done, float most, int& times,
+                                      Sum (&column)[V]) const {
+    const int first = done + rank % Lanes::kLanes * V;
+    Columns<Element, V> x[kLines];
+#pragma unroll
+    for (int r = 0; r < kLines; ++r) {
+      const int c = first + r * kColumns;
+      x[r] = whole ? of_tile.template columns<V>(c) : of_tile.template columns_before<V>(c, width_);
+    }
+    float term[kLines][V];
+    exps_below<false>(x, most, times, term, [&](int r, int j) {
+      return whole || first + r * kColumns + (rows_are == RowsAre::kInPieces ? 0 : j) < width_;
+    });
+#pragma unroll
+    for (int r = 0; r < kLines; r += 2)
+#pragma unroll
+      for (int j = 0; j < V; ++j) column[j] += Sum{term[r][j] + term[r + 1][j]};
+  }
+
+  const int first_of_tile_, width_, widest_;  // of the lane's tile: its scores; the row's longest has so many
+  Element* chunk_;
+  int begin_, end_, whole_begin_, whole_end_;  // the row's; of its whole pieces
+};
+
+template <class Element, RowsAre rows_are>
+__global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
+    ring_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ RingRows<Element> rows) {
+  using R = RingRows<Element>;
+  __shared__ __align__(8) unsigned char memory_of_ring[sizeof(Ring<Element>)];
+  Ring<Element>& ring = *reinterpret_cast<Ring<Element>*>(memory_of_ring);
+  unsigned char* const memory = shared_memory<unsigned char>();
+  if (threadIdx.x < R::kPlaces) ring.open(static_cast<int>(threadIdx.x));
+  fence_gates();
+  __syncthreads();
+  const int warp = static_cast<int>(threadIdx.x) / 32, lane = lane_of_warp();
+  if (const int other = warp - R::kTeams * R::kWarpsOfTeam; other == R::kAdders) {
+    if (lane == 0) move_chunks(l, rows, ring, memory);
+  } else if (other >= 0) {
+    add_losses(l, rows, ring, other);
+  } else {
+    const int classes = static_cast<int>(l.a.labels.classes);
+    RowOfChunk<Element, rows_are> mine(rows, classes);
+    const int row = warp % R::kWarpsOfTeam * rows.at_once + lane / mine.lanes.count;
+    ChunkNumber<Element> number;
+    for (number.add(warp / R::kWarpsOfTeam, rows.chunks);; number.add(R::kTeams, rows.chunks)) {
+      auto& place = ring.places[number.place];
+      place.loaded.wait(number.time);
+      const int64_t first = place.first;
+      if (first >= l.a.labels.rows) break;
+      const bool tells = mine.rank == 0 && first + row < l.a.labels.rows;
+      int64_t target = 0;  // asked for long before it is needed
+      if (tells) target = l.labels.target_of(first + row);
+      mine.set(reinterpret_cast<Element*>(memory + number.slot * rows.apart), row * classes, (row + 1) * classes);
+      const Scores scores = mine.scores();
+      const double log_sum = scores.log_sum();
+      if (tells) {
+        const int label = static_cast<int>(l.labels.class_of(target));
+        place.kept[row] = {log_sum, scores.most, label, label == kNoClass ? Element{} : mine[label]};
+      }
+      mine.write(scores.template log_prob<Element>(log_sum));
+      fence_bulk_store();
+      place.done.arrive();
+    }
+  }
+  l.add_parts(true);
+}
+
+template <class Element> Status run_ring(const Loss<Element>& l, const CudaLaunch& on) {
+  const RingRows<Element> rows(l.a.labels.classes, l.cut, on);
+  const bool in_pieces = RingRows<Element>::are_pieces(l.a.labels.classes);
+  return start(on, in_pieces ? ring_rows<Element, RowsAre::kInPieces> : ring_rows<Element, RowsAre::kTogether>,
+               blocks_for(on, l.a.labels.rows, rows.unit, 1), RingRows<Element>::kThreads,
+               static_cast<size_t>(rows.bytes()), l, rows);
+}
+
+}  // namespace descend::cuda
