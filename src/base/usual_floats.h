@@ -16,11 +16,11 @@ class UsualFloats {
  public:
   UsualFloats() noexcept : before_(mode()) {
     if (differs()) [[unlikely]]
-      set_usual();
+      before_ = exchange(kUsual);
   }
   ~UsualFloats() {
     if (differs()) [[unlikely]]
-      put_back();
+      exchange(before_);
   }
   UsualFloats(const UsualFloats&) = delete;
   UsualFloats& operator=(const UsualFloats&) = delete;
@@ -33,40 +33,43 @@ class UsualFloats {
     asm volatile("mrs %0, fpcr" : "=r"(mode));
     return mode;
   }
-  static void set(uint64_t mode) noexcept { asm volatile("msr fpcr, %0" ::"r"(mode) : "memory"); }
-  static void set_usual() noexcept { set(kUsual); }
-  void put_back() const noexcept { set(before_); }
+  static uint64_t exchange(uint64_t next) noexcept {
+    const uint64_t last = mode();
+    asm volatile("msr fpcr, %0" ::"r"(next) : "memory");
+    return last;
+  }
   bool differs() const noexcept { return before_ != kUsual; }
-  const uint64_t before_;
+  uint64_t before_;
 #elif defined(__x86_64__)
   struct Mode {
     uint32_t vectors;
     uint16_t long_double;  // the reference computes with it
+    uint8_t long_double_raised;
   };
-  static constexpr Mode kUsual{0x1f80, 0x037f};
+  static constexpr Mode kUsual{0x1f80, 0x037f, 0};
   static constexpr uint32_t kRaised = 0x3f;  // what happened so far is no mode
   static Mode mode() noexcept {
-    Mode mode{_mm_getcsr(), 0};
+    Mode mode{_mm_getcsr(), 0, 0};
     asm volatile("fnstcw %0" : "=m"(mode.long_double));
     return mode;
   }
-  // What the unit of long double has noted traps at its next instruction, also at fldcw, once it is no longer masked:
-  // what was noted before we came must not trap here, nor what we make it note when we are gone.  fnstenv masks all.
-  void set_usual() noexcept {
-    _mm_setcsr(kUsual.vectors);
-    asm volatile("fnstenv %0\n\tfldcw %1" : "=m"(environment_) : "m"(kUsual.long_double) : "memory");
-  }
-  void put_back() const noexcept {
-    _mm_setcsr(before_.vectors);
-    asm volatile("fldenv %0" ::"m"(environment_) : "memory");
+  // With what long double has raised: left there, what was not trapped here would trap the program's next instruction
+  // of that kind.
+  static Mode exchange(const Mode& next) noexcept {
+    constexpr uint32_t kFlags = 0xff;
+    uint32_t unit[7];  // control, status, and what stays
+    asm volatile("fnstenv %0" : "=m"(unit));
+    const Mode last{_mm_getcsr(), static_cast<uint16_t>(unit[0]), static_cast<uint8_t>(unit[1] & kFlags)};
+    _mm_setcsr(next.vectors);
+    unit[0] = (unit[0] & 0xffff0000) | next.long_double;
+    unit[1] = (unit[1] & ~kFlags) | next.long_double_raised;
+    asm volatile("fldenv %0" ::"m"(unit) : "memory");
+    return last;
   }
   bool differs() const noexcept {
     return (before_.vectors & ~kRaised) != kUsual.vectors || before_.long_double != kUsual.long_double;
   }
-  const Mode before_;
-  struct Environment {
-    unsigned char bytes[28];
-  } environment_;  // of long double; only where the mode differs
+  Mode before_;
 #else
 #error "how is the mode of this processor's floating-point unit read and set?"
 #endif
