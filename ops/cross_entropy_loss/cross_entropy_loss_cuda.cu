@@ -4,7 +4,8 @@
 // The rows' losses are added in the order of CrossEntropyRowCut.  Rows of up to a tile: a warp has the rows of one
 // block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once. Those of few classes without
 // a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones, of one part or a few:
-// cross_entropy_loss_part_rows_cuda.cuh; of more: cross_entropy_loss_long_rows_cuda.cuh.
+// cross_entropy_loss_part_rows_cuda.cuh, or of halves cross_entropy_loss_ring_rows_cuda.cuh; of more:
+// cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_rows_cuda.cuh"

@@ -6,6 +6,8 @@
 // kTeams-th, and write over them what is to be stored.  Others add up the losses (one was what all waited for).  Chunks
 // of a block are numbered as they come.  What is told about one is at the place that its number has modulo kPlaces.
 #pragma once
+#include <utility>
+
 #include "ops/cross_entropy_loss/cross_entropy_loss_lanes_of_row_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 #include "src/loops/bulk.cuh"
@@ -46,7 +48,8 @@ template <class Element> struct RingRows {
     return rows * classes * static_cast<int64_t>(sizeof(Element));
   }
   int64_t bytes() const { return chunks * apart; }
-  // Chunks are whole pieces of 16 bytes; lanes of a row's last tile have something to do, more where the kernel for
+  // A ring has as many chunks as teams at least, so that behind the last each team finds one that says so.  Chunks are
+  // whole pieces of 16 bytes; lanes of a row's last tile have something to do, more where the kernel for
   // other rows is quicker; and there is work for all.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
@@ -80,6 +83,7 @@ template <class Element> struct Ring {
   Place places[R::kPlaces];
 
   __device__ void open(int place) {
+    static_assert(sizeof(Ring) + 640 <= R::kOther);  // what add_parts has, too
     places[place].loaded.open(1);
     places[place].done.open(R::kWarpsOfTeam * 32);
     places[place].counted.open(32);

@@ -12,7 +12,7 @@ inline bool copies_in_bulk(const CudaLaunch& on) { return on.largest_cluster > 1
 #if __CUDA_ARCH__ >= 900
 #define DESCEND_BULK(...) asm volatile(__VA_ARGS__)
 #else
-#define DESCEND_BULK(...)  // compiled, but never launched
+#define DESCEND_BULK(...) __trap()  // compiled, but not to be launched
 #endif
 __device__ __forceinline__ uint32_t shared_address(const void* shared) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(shared));
