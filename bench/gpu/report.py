@@ -19,17 +19,47 @@ def load(path):
     return report
 
 
-def reached(rows):
-    """How many points of 100 MB and more are next to the limit: a long copy's bandwidth, or that of one as long."""
+def bars(rows):
+    """A row a bar: how many points of 100 MB and more are next to the limit, a long copy's bandwidth or that of one as long."""
     large = [row for row in rows if row["bytes"] >= 100e6]
-    said = []
-    for what, bar, own in (("contiguous", 0.9, [row for row in large if row["kind"] == "line"]),
-                           ("other", 0.8, [row for row in large if row["kind"] == "other"])):
-        of_long = sum(row["share"] >= bar for row in own)
-        of_equal = sum(row["copy_us"] / row["ours_us"] >= bar for row in own if row.get("copy_us"))
-        said.append(f"of {len(own)} {what} points of 100 MB and more {of_long} have {100 * bar:.0f} % of the copy's bandwidth, "
-                    f"{of_equal} that of a copy of as many bytes")
-    return "; ".join(said)[0].upper() + "; ".join(said)[1:] + "."
+    for what, bar, kind in (("contiguous", 0.9, "line"), ("transposed, broadcast and channels-last", 0.8, "other")):
+        own = [row for row in large if row["kind"] == kind]
+        for copy, share in (("the copy", lambda row: row["share"]), ("a copy of as many bytes", of_equal)):
+            yield f"{what}, 100 MB and more: {100 * bar:.0f} % of {copy}", f"{sum(share(row) >= bar for row in own)} of {len(own)} points"
+
+
+def of_equal(row):
+    return row["copy_us"] / row["ours_us"]
+
+
+def geometric_mean(numbers):
+    return math.exp(sum(map(math.log, numbers)) / len(numbers))
+
+
+def function_of(row):
+    return row["case"].split()[0]
+
+
+def spread(shares):
+    low, high = round(100 * min(shares)), round(100 * max(shares))
+    return f"{low} to {high} %" if low < high else f"{low} %"
+
+
+def by_function(rows):
+    lines = ["| function | points | times as fast as the faster PyTorch | at least | of the copy | of one as long |", "|---|--:|--:|--:|--:|--:|"]
+    for name in dict.fromkeys(map(function_of, rows)):
+        own = [row for row in rows if function_of(row) == name]
+        ratios = [row["ratio"] for row in own if row["ratio"]]
+        lines.append(f"| {name} | {len(own)} | {geometric_mean(ratios):.2f} | {min(ratios):.2f} | "
+                     f"{spread([row['share'] for row in own])} | {spread([of_equal(row) for row in own])} |")
+    return lines
+
+
+def reasons(notes):
+    """Of each section of the notebook the heading and the first paragraph."""
+    for section in notes.read_text().split("\n## ")[1:]:
+        heading, _, text = section.partition("\n")
+        yield f"- **{heading}.** {' '.join(text.strip().split(chr(10) * 2)[0].split())}"
 
 
 def draw(rows, path):
@@ -37,10 +67,10 @@ def draw(rows, path):
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "descend"  # the same picture for the same numbers
     from matplotlib import pyplot
-    names = sorted({row["case"].split()[0] for row in rows})
+    names = sorted({function_of(row) for row in rows})
     figure, axes = pyplot.subplots(1, 2, figsize=(10, 0.35 * len(names) + 1.4), layout="constrained", sharey=True)
     for at, name in enumerate(names):
-        own = [row for row in rows if row["case"].split()[0] == name]
+        own = [row for row in rows if function_of(row) == name]
         axes[0].scatter([100 * row["share"] for row in own], [at] * len(own), s=14, alpha=0.6, edgecolors="none")
         ratios = [row["ratio"] for row in own if row["ratio"]]
         axes[1].scatter(ratios, [at] * len(ratios), s=14, alpha=0.6, edgecolors="none")
@@ -55,29 +85,33 @@ def page(report, notes):
     rows = report["rows"]
     ratios = [row["ratio"] for row in rows if row["ratio"]]
     slower = sorted((row for row in rows if row["ratio"] and row["ratio"] < NOISE), key=lambda row: row["ratio"])
-    named = " (" + ", ".join(f"`{row['case']}` {row['ratio']:.2f}" for row in slower) + ")" if slower else ""
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-    small = ", ".join(f"{name} {us:.1f} µs" for name, us in report["small_us"].items())
-    time = lambda us: f"{us:.0f}" if us else ""
     compiled = report.get("compile", EARLIER)
+    summary = [("times as fast as the faster of PyTorch eager and `torch.compile`, in the geometric mean",
+                f"{geometric_mean(ratios):.2f} over {len(ratios)} points"),
+               (f"no slower than the faster of them, by more than {100 - 100 * NOISE:.0f} %", f"{len(ratios) - len(slower)} of {len(ratios)} points"),
+               *bars(rows),
+               *((f"host time of both phases of a small {name}", f"{us:.1f} µs") for name, us in report["small_us"].items())]
     made = "".join([f" on {report['date']}" if report.get("date") else "", f" from {report['commit']}" if report.get("commit") else ""])
     lines = ["# Speed on an NVIDIA H200", "",
              f"Made{made} by `bench/gpu/run.py --prefix build/prefix {COMMAND[compiled]}` and `bench/gpu/report.py` on one "
-             f"{report['device']}, PyTorch {report['torch']}, a copy moving {report['copy_tbs']:.2f} TB/s in the same run. Ours and "
-             "PyTorch work on the same tensors, one after the other, with the cache overwritten before each call; medians of device "
-             f"time. `torch.compile` was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. The ratio is the "
-             "faster PyTorch's time over ours; the share is the bytes that must move over our time, against that copy of 8.6 GB, and against "
-             "one that moves as many bytes: it has a beginning and an end, too, and writes back what was put into the cache.", "",
-             f"{mean:.2f}x the faster PyTorch in the geometric mean of {len(ratios)} points, slower by more than {100 - 100 * NOISE:.0f} % at {len(slower)}{named}. "
-             f"{reached(rows)} Host time of both phases of a small call: {small}.", "",
-             "![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", ""]
-    lines += [notes.read_text().strip(), ""] if notes.exists() else []
-    lines += ["| call | MB | ours, µs | eager, µs | compile, µs | ratio | of copy | of one as long |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+             f"{report['device']}, PyTorch {report['torch']}, a copy moving {report['copy_tbs']:.2f} TB/s in the same run. "
+             "The numbers are in [h200.json](h200.json).", "",
+             "Ours and PyTorch work on the same tensors, one after the other, with the cache overwritten before each call; medians of "
+             f"device time. `torch.compile`, for each shape by itself, was timed {compiled}{' on such a card' if compiled != IN_THIS_RUN else ''}. "
+             "A share is the bytes that must move over our time, against a copy of 8.6 GB, and against one that moves as many bytes: "
+             "that has a beginning and an end, too, and writes back what was put into the cache.", "",
+             "## Summary", "", "| | |", "|---|--:|", *(f"| {what} | {how} |" for what, how in summary), ""]
+    lines += ["Slower:", "", *(f"- {row['ratio']:.2f} {row['case']}" for row in slower), ""] if slower else []
+    lines += ["![Share of the copy's bandwidth, and PyTorch's time over ours](h200.svg)", "", *by_function(rows), "",
+              "## What is not reached, and why", "", *reasons(notes), "",
+              "What was measured and tried for each is in [the notebook](../../bench/gpu/notes.md).", "",
+              "## All points", "",
+              "| call | MB | ours, µs | eager, µs | compile, µs | ratio | of copy | of one as long |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    time = lambda us: f"{us:.0f}" if us else ""
     for row in rows:
         ratio = f"{row['ratio']:.2f}" if row["ratio"] else ""
         lines.append(f"| {row['case']} | {row['bytes'] / 1e6:.0f} | {row['ours_us']:.0f} | {time(row.get('eager_us'))} | "
-                     f"{time(row.get('compile_us'))} | {ratio} | {100 * row['share']:.0f} % | "
-                     f"{100 * row['copy_us'] / row['ours_us']:.0f} % |")
+                     f"{time(row.get('compile_us'))} | {ratio} | {100 * row['share']:.0f} % | {100 * of_equal(row):.0f} % |")
     return "\n".join(lines) + "\n"
 
 
