@@ -67,6 +67,8 @@ write_basic_package_version_file(${shape}/lib64/cmake/Descend/DescendConfigVersi
                                  COMPATIBILITY SameMinorVersion)
 install(DIRECTORY ${shape}/lib64/cmake DESTINATION lib64)
 install(DIRECTORY ${shape}/lib64/cmake/Descend DESTINATION share/cmake)  # Debian's CMake looks in no lib64
+file(MAKE_DIRECTORY ${shape}/share)
+file(CREATE_LINK ../lib64/cmake ${shape}/share/cmake SYMBOLIC)
 
 # pkg-config
 function(descend_pkg_config pc_name pc_description pc_requires pc_libs)

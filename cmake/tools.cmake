@@ -34,19 +34,16 @@ foreach(example ${examples})
   add_dependencies(installed ${name})
 endforeach()
 
-# The operators' pages: `descend doc` shows them.
-file(GLOB op_pages CONFIGURE_DEPENDS ops/*/README.md)
-foreach(page ${op_pages})
-  get_filename_component(folder ${page} DIRECTORY)
-  get_filename_component(name ${folder} NAME)
-  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/doc/descend/ops)
-  file(CREATE_LINK ${page} ${CMAKE_BINARY_DIR}/share/doc/descend/ops/${name}.md SYMBOLIC)
-  install(FILES ${page} DESTINATION share/doc/descend/ops RENAME ${name}.md)
+# The pages that `descend doc` shows, and those they lead to, where they are in the repository: so their links hold.
+file(GLOB pages RELATIVE ${CMAKE_SOURCE_DIR} CONFIGURE_DEPENDS ops/*/README.md ops/*/*_example.c)
+foreach(page accuracy.md architecture.md checker.md environment.md testing.md trace.md trace.svg)
+  list(APPEND pages docs/${page})
 endforeach()
-
-foreach(page accuracy.md architecture.md checker.md environment.md trace.md trace.svg)
-  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/docs/${page} ${CMAKE_BINARY_DIR}/share/doc/descend/${page} SYMBOLIC)
-  install(FILES docs/${page} DESTINATION share/doc/descend)
+foreach(page ${pages})
+  get_filename_component(folder ${page} DIRECTORY)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/doc/descend/${folder})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${page} ${CMAKE_BINARY_DIR}/share/doc/descend/${page} SYMBOLIC)
+  install(FILES ${page} DESTINATION share/doc/descend/${folder})
 endforeach()
 
 # Completion, where the shells look for it.

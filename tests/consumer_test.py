@@ -10,6 +10,7 @@ import unittest
 
 from installed import CC, CXX, LINK_NAMES, SHARED, SOURCE, clean_environment, declarations, headers, prefix, run
 
+BUILD = pathlib.Path(os.environ.get("DESCEND_BUILD", SOURCE / "build/release"))
 CONSUMER = SOURCE / "tests" / "consumer"
 C99 = [CC, "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", CONSUMER / "c99" / "elu_backward.c"]
 CXX11 = [CXX, "-std=c++11", "-pedantic", "-Wall", "-Wextra", "-Werror", CONSUMER / "cxx11" / "elu_backward.cpp"]
@@ -96,10 +97,11 @@ class Consumer(unittest.TestCase):
             self.check(run(self.folder / "build" / program))
 
     def test_cmake_package_by_the_prefix_alone(self):
-        run("cmake", "-S", CONSUMER / "find_package", "-B", self.folder / "build", f"-DCMAKE_PREFIX_PATH={prefix()}",
-            env=clean_environment())
-        run("cmake", "--build", self.folder / "build")
-        self.check(run(self.folder / "build" / "in_c"))
+        for name, installation in (("installed", prefix()), ("built", BUILD)):
+            run("cmake", "-S", CONSUMER / "find_package", "-B", self.folder / name, f"-DCMAKE_PREFIX_PATH={installation}",
+                env=clean_environment())
+            run("cmake", "--build", self.folder / name)
+            self.check(run(self.folder / name / "in_c"))
 
     def test_pkg_config(self):
         search = clean_environment(PKG_CONFIG_PATH=str(prefix() / "lib64" / "pkgconfig"))

@@ -13,9 +13,9 @@ PREFIX = pathlib.Path(os.environ.get("DESCEND_PREFIX", SOURCE / "build/prefix"))
 SKIPPED_FOLDERS = {"build", ".git", ".cache"}
 
 
-def pages():
-    for page in sorted(SOURCE.rglob("*.md")):
-        if not SKIPPED_FOLDERS & set(page.relative_to(SOURCE).parts):
+def pages(root=SOURCE):
+    for page in sorted(root.rglob("*.md")):
+        if not SKIPPED_FOLDERS & set(page.relative_to(root).parts):
             yield page
 
 
@@ -50,17 +50,28 @@ class Environment(unittest.TestCase):
 
 class Links(unittest.TestCase):
     def test_every_relative_link_leads_somewhere(self):
-        for page in pages():
+        self.follow_links(SOURCE)
+
+    def test_those_of_installed_pages_do_too(self):
+        for root in (PREFIX, BUILD):
+            self.assertGreater(self.follow_links(root / "share/doc/descend"), 10)
+
+    def follow_links(self, root):
+        """Fails where one leads nowhere; how many there are."""
+        followed = 0
+        for page in pages(root):
             for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
                 if re.match(r"[a-z]+:", target):
                     continue
+                followed += 1
                 path, _, fragment = target.partition("#")
-                with self.subTest(page=str(page.relative_to(SOURCE)), link=target):
+                with self.subTest(page=str(page.relative_to(root)), link=target):
                     file = (page.parent / path) if path else page
                     self.assertTrue(file.exists(), "no such file")
                     if fragment:
                         anchors = {anchor(heading) for heading in re.findall(r"(?m)^#+ (.*)$", file.read_text())}
                         self.assertIn(fragment, anchors)
+        return followed
 
 
 class Commands(unittest.TestCase):

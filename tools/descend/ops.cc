@@ -87,12 +87,14 @@ std::string read(const std::filesystem::path& file) {
   return text.str();
 }
 
+// Where the installed pages are, as in the repository.
+std::filesystem::path pages() { return prefix() / "share" / "doc" / "descend"; }
+
 // The page that has the operator's table between its marks.
 std::string page_of(const std::string& function) {
-  const auto folder = prefix() / "share" / "doc" / "descend" / "ops";
   std::error_code none;
-  for (const auto& file : std::filesystem::directory_iterator(folder, none)) {
-    const std::string text = read(file.path());
+  for (const auto& folder : std::filesystem::directory_iterator(pages() / "ops", none)) {
+    const std::string text = read(folder.path() / "README.md");
     if (text.find("<!-- table:" + function + " -->") != std::string::npos) return text;
   }
   return "";
@@ -110,7 +112,7 @@ std::string essence(std::string_view name) {
 
 // The section of the checker's guide on a finding, such as DSC-102.
 void print_finding(Command& command, const std::string& id) {
-  const std::string guide = read(prefix() / "share" / "doc" / "descend" / "checker.md");
+  const std::string guide = read(pages() / "docs" / "checker.md");
   const size_t begin = guide.find("\n### " + id + "\n");
   if (begin == std::string::npos) return fail(command, "this installation has no guide to the checker");
   const std::string section = guide.substr(begin + 1, guide.find("\n### ", begin + 1) - begin);
