@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -107,6 +108,7 @@ std::atomic<const Environment*> current{nullptr};
 struct Readings {
   LeafMutex mutex;
   std::deque<Environment> seen;
+  std::vector<std::string> said;  // what was wrong with the last: aclInit reads again what was read at loading
 };
 Readings& readings() {
   static Readings& all = *new Readings;
@@ -117,10 +119,11 @@ Readings& readings() {
 
 void read_and_publish(bool replace) {
   std::deque<Environment>& seen = readings().seen;
-  Reader reader;
+  std::vector<std::string> news;
   {
     const std::lock_guard lock(readings().mutex);
     if (!replace && current.load(std::memory_order_acquire) != nullptr) return;
+    Reader reader;
     const Environment now = read(reader);
     const Environment* found = nullptr;
     for (const Environment& e : seen) {
@@ -128,8 +131,13 @@ void read_and_publish(bool replace) {
     }
     if (found == nullptr) found = &seen.emplace_back(now);
     current.store(found, std::memory_order_release);
+    std::vector<std::string>& said = readings().said;
+    for (const std::string& warning : reader.warnings()) {
+      if (std::find(said.begin(), said.end(), warning) == said.end()) news.push_back(warning);
+    }
+    said = reader.warnings();
   }
-  for (const std::string& warning : reader.warnings()) log(LogLevel::kError, warning);
+  for (const std::string& warning : news) log(LogLevel::kError, warning);
 }
 
 }  // namespace

@@ -87,6 +87,19 @@ TEST(EnvironmentTest, nonsense_is_said_in_the_log_and_counts_as_unset) {
   EXPECT_EQ(environment().log_level, 3);
 }
 
+TEST(EnvironmentTest, nonsense_is_said_once_although_it_is_read_again) {
+  const ChangedEnvironment before{{"ASCEND_GLOBAL_LOG_LEVEL", "3"}, {"ASCEND_SLOG_PRINT_TO_STDOUT", "0"}};
+  for (int round = 0; round < 2; ++round) {
+    const std::string text = written_to(STDERR_FILENO, [&] {
+      const ChangedEnvironment changed{{"DESCEND_CHECK", "maybe"}};
+      reread_environment();
+    });
+    const size_t first = text.find("DESCEND_CHECK must be");
+    EXPECT_NE(first, std::string::npos) << text;
+    EXPECT_EQ(text.find("DESCEND_CHECK must be", first + 1), std::string::npos) << text;
+  }
+}
+
 TEST(EnvironmentTest, the_same_variables_give_the_same_object) {
   const Environment* const before = &environment();
   {
