@@ -2,6 +2,10 @@
 // Memory of the cpu device: what is handed out, and when it is given back.
 #include "src/backends/cpu/memory.h"
 
+#include <malloc.h>
+#include <sys/mman.h>
+#include <sys/sysinfo.h>
+
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -31,6 +35,34 @@ TEST_F(BackendMemory, what_the_machine_does_not_have_is_null) {
     EXPECT_EQ(device.allocate(bytes), nullptr) << bytes;
     EXPECT_EQ(device.allocate_host(bytes), nullptr) << bytes;
   }
+}
+
+// Memory that something else than the device has.
+class UsedMemory {
+ public:
+  explicit UsedMemory(size_t bytes)
+      : bytes_(bytes), data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    std::memset(data_, 1, bytes);
+  }
+  ~UsedMemory() { munmap(data_, bytes_); }
+  UsedMemory(const UsedMemory&) = delete;
+  UsedMemory& operator=(const UsedMemory&) = delete;
+
+ private:
+  size_t bytes_;
+  void* data_;
+};
+
+TEST_F(BackendMemory, what_others_use_is_null) {
+  constexpr size_t kMargin = size_t{512} << 20;
+  const UsedMemory used(2 * kMargin);
+  struct sysinfo system = {};
+  ASSERT_EQ(sysinfo(&system), 0);
+  const size_t kept = mallinfo2().fordblks + system.freeswap * system.mem_unit;
+  EXPECT_EQ(device.allocate(device.memory().free + kept + kMargin), nullptr);
+  void* const block = device.allocate(device.memory().free / 2);
+  EXPECT_NE(block, nullptr);
+  device.free(block);
 }
 
 TEST_F(BackendMemory, there_is_some_memory_and_not_more_free_than_there_is) {
@@ -92,6 +124,29 @@ TEST_F(BackendMemory, memory_is_given_back_after_work_that_runs_on_a_callers_thr
   gate.open();
   caller.join();
   EXPECT_TRUE(stream->idle());
+}
+
+TEST_F(BackendMemory, the_forced_end_of_a_stream_leaves_memory_to_work_that_runs) {
+  for (const bool has_thread : {false, true}) {
+    Gate gate;
+    const auto stream = device.make_stream();
+    if (has_thread) {
+      ASSERT_TRUE(stream->call_host([] {}, false).ok() && stream->synchronize(kForEver).ok());
+    }
+    void* const block = device.allocate(100);
+    const int64_t before = live_blocks();
+    std::thread caller([&] {
+      const auto work = [&] { return gate.pass(), std::memset(block, 1, 100), Status{}; };
+      EXPECT_TRUE(stream->try_run(work, 100));
+    });
+    gate.wait_until_somebody_waits();
+    stream->abandon();
+    device.free(block);
+    EXPECT_EQ(live_blocks(), before) << (has_thread ? "with a thread" : "without one");
+    gate.open();
+    caller.join();
+    while (live_blocks() != before - 1) std::this_thread::yield();  // by the stream's thread, where it has one
+  }
 }
 
 TEST_F(BackendMemory, the_end_of_a_stream_does_not_lose_memory_that_waits_for_it) {

@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kLarge = size_t{4} << 20;        // from here on a block is made of huge pages
+constexpr size_t kLarge = size_t{4} << 20;   // from here on a block is made of huge pages
+constexpr size_t kStep = size_t{256} << 20;  // whenever so much more is handed out, the system is asked what it has
 constexpr int64_t kMoveGrain = int64_t{1} << 20;  // bytes a core moves at a time
 constexpr size_t kMoveParallel = size_t{4} << 20;
 
@@ -80,6 +81,18 @@ size_t total_memory() {
   return total;
 }
 
+// Whether the system has so many bytes now.  It would promise them without having them, and end the process that uses
+// them.
+bool available(size_t bytes) {
+  const size_t handed_out = allocated.load(std::memory_order_relaxed);
+  if (handed_out / kStep == (handed_out + bytes) / kStep) return true;
+  size_t free = machine_memory().free;
+  if (bytes <= free) return true;
+  free += number_in("/proc/meminfo", "SwapFree:").value_or(0) * 1024;
+  free += mallinfo2().fordblks;  // given back to the C library, which has kept it
+  return bytes <= free;
+}
+
 bool overlap(const void* a, const void* b, size_t bytes) {
   const auto x = reinterpret_cast<uintptr_t>(a), y = reinterpret_cast<uintptr_t>(b);
   return x < y ? y - x < bytes : x - y < bytes;
@@ -90,7 +103,7 @@ bool overlap(const void* a, const void* b, size_t bytes) {
 void* allocate_block(size_t bytes) {
   // More than the machine has cannot be used, whatever the C library promises; this also keeps the sums below exact.
   const size_t total = total_memory();
-  if (bytes > total || allocated.load(std::memory_order_relaxed) > total - bytes) return nullptr;
+  if (bytes > total || allocated.load(std::memory_order_relaxed) > total - bytes || !available(bytes)) return nullptr;
   const size_t alignment = bytes >= kLarge ? kHugePage : kAlignment;
   const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* block = std::aligned_alloc(alignment, rounded);
