@@ -36,7 +36,7 @@ template <class Bits> void write_zeros(const Block<Bits>& block) {
   Bits* run = block.out + block.first_class * block.class_stride;
   for (int64_t i = 0; i < outer.extent; ++i, run += outer.stride) {
     if (inner.stride == 1)
-      std::memset(static_cast<void*>(run), 0, static_cast<size_t>(inner.extent) * sizeof(Bits));
+      zero_in_cache(reinterpret_cast<std::byte*>(run), static_cast<size_t>(inner.extent) * sizeof(Bits));
     else
       for (int64_t j = 0; j < inner.extent; ++j) run[j * inner.stride] = Bits{};
   }

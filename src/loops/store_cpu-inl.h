@@ -51,6 +51,30 @@ inline void fill_with_zeros(std::byte* to, size_t bytes) {
 #endif
 }
 
+// Zeros that stay in the cache.  From 2 KB on a C library's memset is one instruction on x86, made for memory: a Xeon
+// of Cascade Lake writes 29 GB/s by it within its second cache, and 52 by stores.
+inline void zero_in_cache(std::byte* to, size_t bytes) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  const size_t lanes = hn::Lanes(d);
+  auto* at = reinterpret_cast<uint8_t*>(to);
+  uint8_t* const end = at + bytes;
+  const auto zero = hn::Zero(d);
+  for (; at + 4 * lanes <= end; at += 4 * lanes) {
+    hn::StoreU(zero, d, at);
+    hn::StoreU(zero, d, at + lanes);
+    hn::StoreU(zero, d, at + 2 * lanes);
+    hn::StoreU(zero, d, at + 3 * lanes);
+#if defined(__GNUC__)
+    asm volatile("");  // or the compiler calls memset
+#endif
+  }
+  std::memset(at, 0, static_cast<size_t>(end - at));
+#else
+  std::memset(to, 0, bytes);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace descend
 HWY_AFTER_NAMESPACE();
