@@ -90,7 +90,9 @@ class Process(Programs, unittest.TestCase):
                     self.assertEqual(output, "the loss is 4.15888\n")
 
     def test_a_stream_for_which_no_thread_can_be_started_says_so_and_goes_on_later(self):
-        self.assertEqual(self.start("refused").splitlines()[-1], "the stream went on")
+        for how in ("at_once", "waiting_for_stream", "destroyed"):
+            with self.subTest(how=how):
+                self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 
     def test_subnormals_are_kept_by_threads_that_begin_without(self):
         self.assertEqual(self.start("subnormals", DESCEND_THREADS="2"), "1048576 of 1048576 kept\n")
@@ -125,7 +127,7 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
 
     def test_who_waits_for_an_event_has_a_thread_started_for_it(self):
-        for how in ("event", "other_stream", "destroyed"):
+        for how in ("event", "other_stream", "waiting_for_event"):
             with self.subTest(how=how):
                 self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 

@@ -37,8 +37,9 @@ struct LeafMutexes {
 
 namespace {
 
-// Handlers run in the reverse order of their registration before a fork.  This one is registered when the library is
-// loaded, so that the locks of the layers above, which may be held while a leaf is taken, are taken first.
+// Registered when the library is loaded: before there is anything that a fork could break.  Before or after the
+// device's locks, as the linker orders them: with those held nobody takes a leaf (but to log, where the environment's
+// was taken long ago).
 [[maybe_unused]] const int registered = pthread_atfork(
     [] { LeafMutexes::all().lock(); }, [] { LeafMutexes::all().unlock(); }, [] { LeafMutexes::all().unlock(); });
 

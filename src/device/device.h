@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a backend implements: five classes.  Nothing above this file knows which backend it talks to.
+// What a backend implements: four classes and a table of kernels.  Nothing above this file knows which backend it talks
+// to.
 //
 // Unless a comment says otherwise, every function may be called from any thread, two calls on one object may overlap,
 // and a failure leaves the object usable.

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 #include "check.h"
 
@@ -54,14 +55,24 @@ int main(int count, char** arguments) {
             stream, [](void*) { ran = true; }, nullptr),
         "host function");
   check(aclrtRecordEvent(event, stream), "record");
-  open = true;
-  while (refused == 0) usleep(100);
   const auto fails = [](aclError result) {
     const char* const text = aclGetRecentErrMsg();
     std::printf("%d: %s\n", result, text ? text : "");
     return result != ACL_SUCCESS && text && std::strstr(text, "thread");
   };
-  if (is("event")) {
+  std::thread waiting;  // begins to wait while all is well
+  if (is("waiting_for_event"))
+    waiting = std::thread([&] { expect(fails(aclrtSynchronizeEvent(event)), "who waits for the event is told"); });
+  if (is("waiting_for_stream"))
+    waiting = std::thread([&] { expect(fails(aclrtSynchronizeStream(stream)), "who waits for the stream is told"); });
+  usleep(waiting.joinable() ? 100000 : 0);
+  open = true;
+  while (refused == 0) usleep(100);
+  if (waiting.joinable()) {
+    waiting.join();
+    refuses = false;
+    check(aclrtSynchronizeStream(stream), "synchronise");
+  } else if (is("event")) {
     expect(fails(aclrtSynchronizeEvent(event)), "the event says that there is no thread");
     refuses = false;
     check(aclrtSynchronizeEvent(event), "synchronise the event");

@@ -16,20 +16,27 @@ void EventPoint::complete() {
   changed_.notify_all();
 }
 
-bool EventPoint::wait(Timeout timeout, const std::atomic<bool>& given_up) {
-  if (reached()) return true;
-  std::unique_lock lock(mutex_);
+Status EventPoint::wait(Timeout timeout, const std::atomic<bool>& given_up, bool& in_time) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kPatience(1);  // then looks again whether there is a thread for what is before it
+  const bool limited = !for_ever(timeout);
+  const auto until = Clock::now() + (limited ? Clock::duration(*timeout) : Clock::duration::zero());
   const auto over = [&] { return reached() || given_up.load(std::memory_order_relaxed); };
-  if (for_ever(timeout)) {
-    changed_.wait(lock, over);
-  } else {
-    changed_.wait_until(lock, std::chrono::steady_clock::now() + *timeout, over);
+  for (;;) {
+    in_time = reached();
+    if (in_time) return {};
+    if (Status s = go_on(); !s.ok()) return s;  // without the lock: a queue's comes before it
+    std::unique_lock lock(mutex_);
+    const auto soon = Clock::now() + kPatience;
+    const bool last = limited && until <= soon;
+    if (changed_.wait_until(lock, last ? until : soon, over) || last) {
+      in_time = reached();
+      return {};
+    }
   }
-  return reached();
 }
 
 Status EventPoint::go_on() const {
-  if (reached()) return {};
   const std::shared_ptr<Queue> queue = queue_.lock();
   return queue == nullptr ? Status{} : queue->go_on();
 }
@@ -65,8 +72,8 @@ Status CpuEvent::synchronize(Timeout timeout) {
   static const std::atomic<bool> never{false};
   const auto point = state_->point();
   if (point == nullptr) return {};
-  if (Status s = point->go_on(); !s.ok()) return s;
-  if (point->wait(timeout, never)) return {};
+  bool in_time = false;
+  if (Status s = point->wait(timeout, never, in_time); !s.ok() || in_time) return s;
   return {Code::kEventTimeout, cat("the event was not reached within ", timeout->count(), " ms")};
 }
 

@@ -22,16 +22,17 @@ class EventPoint {
   void complete();
   // A point of a parent process that was not reached before the fork counts as reached: its work is not in this one.
   bool reached() const { return done_.load(std::memory_order_acquire) || generation_ != fork_generation(); }
-  // True when the point was reached; false when time or patience (`given_up`) ran out first.
-  bool wait(Timeout timeout, const std::atomic<bool>& given_up);
-  // To be called before a wait; on failure it would not end.
-  Status go_on() const;
+  // Says whether the point was reached before time or patience (`given_up`) ran out.  Fails when it would not be: when
+  // no thread can be started for what is before it.
+  Status wait(Timeout timeout, const std::atomic<bool>& given_up, bool& in_time);
   // Makes waits look at `given_up` again.
   void wake();
   // Only for a reached point.
   std::chrono::steady_clock::time_point time() const { return time_; }
 
  private:
+  Status go_on() const;
+
   const uint32_t generation_ = fork_generation();
   const std::weak_ptr<Queue> queue_;
   std::chrono::steady_clock::time_point time_{};

@@ -174,8 +174,14 @@ bool Queue::run_tasks(Lock& lock) {
     if (!running_ && !tasks_.empty()) leave_to_thread();
   } catch (...) {
     // A function of the program ended this thread, and others may wait for tasks that it would have run.
-    if (lock.owns_lock() && !tasks_.empty()) leave_to_thread();
+    if (lock.owns_lock() && (!tasks_.empty() || closed_.load(std::memory_order_relaxed))) leave_to_thread();
     throw;
+  }
+  // The stream was destroyed meanwhile: the queue was to stay in the list, for memory that the work used.
+  if (closed_.load(std::memory_order_relaxed) && !has_thread_ && !running_) {
+    lock.unlock();
+    leave_list();
+    lock.lock();
   }
   return true;
 }
@@ -234,7 +240,7 @@ Status Queue::push(Task task) {
   return push(lock, std::move(task), [] {});
 }
 
-Status Queue::push(Lock& lock, Task task, FunctionRef<void()> queued) {
+Status Queue::push(Lock& lock, Task&& task, FunctionRef<void()> queued) {
   // A task waits for no other stream: what runs there may wait for this one.
   const bool in_a_task = tasks_here > 0 && !runs_here();
   const bool synchronous = environment().synchronous && !task.awaits_others && awaiting_others_ == 0 && !in_a_task;
@@ -257,7 +263,8 @@ Status Queue::push(Lock& lock, Task task, FunctionRef<void()> queued) {
   // Work that adds work to its own stream cannot wait for it; whoever runs the outer work goes on with it.
   if (runs_here()) return {};
   if (here && !run_tasks(lock)) return {};
-  return await(lock, ticket, std::nullopt);
+  (void)await(lock, ticket, std::nullopt);  // without a thread it stays queued: the next synchronisation says so
+  return {};
 }
 
 // The point is captured with the lock.  Before, a wait of this queue for it could get in front of it, for ever; later,
@@ -286,14 +293,13 @@ Status Queue::wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeou
     if (closed_.load(std::memory_order_relaxed)) return {};
     awaited_ = point;
   }
-  Status status = point->go_on();
-  const bool reached = status.ok() && point->wait(timeout, closed_);
+  bool in_time = false;
+  Status status = point->wait(timeout, closed_, in_time);
   {
     const Lock lock(mutex_);
     awaited_ = nullptr;
   }
-  if (!status.ok()) return status;
-  if (reached || closed_.load(std::memory_order_relaxed)) return {};
+  if (!status.ok() || in_time || closed_.load(std::memory_order_relaxed)) return status;
   return {Code::kEventTimeout,
           cat("an event that the stream waits for was not reached within ", timeout->count(), " ms")};
 }
@@ -317,20 +323,21 @@ void Queue::stop_on_failure(bool stop) {
 
 void Queue::close() {
   std::shared_ptr<EventPoint> awaited;
-  bool has_thread = false;
+  bool over = false;
   {
     Lock lock(mutex_);
-    adopt();  // the thread ends after it
     closed_.store(true, std::memory_order_relaxed);
     look_at_dropping();  // from here on the thread drops what it takes out
+    make_busy();         // work that has begun is a task from now on; what begins later sees that it is dropped
+    if (finished_ == pushed_) state_.store(kIdle, std::memory_order_release);
     // And where none could be started, this one does: somebody may wait for a point among them.
     while (!has_thread_ && !running_ && !tasks_.empty()) run_front(lock);
     awaited = awaited_;
-    has_thread = has_thread_;
+    over = !has_thread_ && !running_;  // otherwise who runs the last of it leaves the list
     work_.notify_one();
   }
   if (awaited != nullptr) awaited->wake();
-  if (!has_thread) leave_list();
+  if (over) leave_list();
 }
 
 Status Queue::start_thread() {
@@ -380,7 +387,10 @@ void Queue::run_thread() {
         has_thread_ = false;     // the next task starts another
         return;
       }
-      if (tasks_.empty()) break;
+      if (tasks_.empty()) {
+        has_thread_ = false;
+        break;
+      }
       if (!run_front(lock)) return;
     }
   } catch (...) {

@@ -219,6 +219,7 @@ bool CudaQueue::run_thread() {
     has_thread_ = false;
     if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
     count_as_unfinished();
+    done_.notify_all();  // who waits tries again, and knows whom to tell
     throw;
   }
 }
@@ -247,10 +248,12 @@ Status CudaQueue::synchronize(Timeout timeout) {
     return {Code::kStreamTimeout, cat("the stream was not done within ", timeout->count(), " ms")};
   };
   Lock lock(mutex_);
-  if (queued() && !has_thread_)  // the last one ended, and none could be started
-    if (Status s = start_thread(); !s.ok()) return s;
   const uint64_t ticket = pushed_;
-  if (!done_.wait_until(lock, end, [&] { return finished_ >= ticket; })) return late();
+  while (finished_ < ticket) {
+    if (!has_thread_)  // the last one ended, and none could be started
+      if (Status s = start_thread(); !s.ok()) return s;
+    if (done_.wait_until(lock, end) == std::cv_status::timeout && finished_ < ticket) return late();
+  }
   const uint64_t submitted = submitted_;
   cudaError_t error = cudaSuccess;
   if (submitted != seen_done_) {
@@ -289,8 +292,10 @@ void CudaQueue::stop_on_failure(bool stop) {
 
 void CudaQueue::close() {
   if (cuda_is_the_parents()) return;
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
   closed_ = true;
+  // Where none could be started, this thread reaches the points that somebody may wait for.
+  while (!has_thread_ && !tasks_.empty() && run_front(lock)) continue;
   count_as_unfinished();  // the thread's own end
   work_.notify_all();
 }
