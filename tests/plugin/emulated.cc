@@ -47,6 +47,7 @@ struct Fiber {
   using Copies = std::vector<Copy>;
   Copies copies;               // begun, of a batch that is not ended
   std::deque<Copies> batches;  // that nobody has waited for
+  Fences fences;
 };
 std::vector<Fiber>& fibers = *new std::vector<Fiber>(1024);
 ucontext_t scheduler;
@@ -106,6 +107,7 @@ void make_ready(Fiber& fiber) {
   fiber.context.uc_link = &scheduler;
   makecontext(&fiber.context, run_thread, 0);
   fiber.state = Fiber::kReady;
+  fiber.fences = {};
 }
 
 void run_block(const std::vector<unsigned>& order) {
@@ -234,6 +236,7 @@ void wait_for_copies(size_t but_batches) {
       std::memcpy(to, from, bytes);
     }
 }
+Fences& fences() { return mine().fences; }
 
 }  // namespace emulated
 

@@ -48,6 +48,12 @@ void* dynamic_shared_memory();
 void begin_copy(void* to, size_t size, const void* from, size_t bytes);
 void end_batch_of_copies();
 void wait_for_copies(size_t but_batches);
+// What bulk stores may read, as the thread knows.
+struct Fences {
+  bool has_fenced = false;  // since it arrived at a gate last
+  bool may_store = false;   // at the gate for which it has waited last all had fenced
+};
+Fences& fences();
 
 template <class T> T exchange(unsigned mask, T value, unsigned source) {
   uint64_t bits = 0;
@@ -139,9 +145,10 @@ class Meeting {
 inline bool copies_in_bulk(const CudaLaunch&) { return true; }
 class Gate {
  public:
-  void open(int arrivals) { arrivals_ = left_ = arrivals, time_ = 0, to_ = nullptr; }
+  void open(int arrivals) { arrivals_ = left_ = arrivals, time_ = 0, to_ = nullptr, all_fence_ = true; }
   void arrive() {
     if (left_ == 0) emulated::die("it arrives where all have arrived");
+    all_fence_ &= std::exchange(emulated::fences().has_fenced, false);
     if (--left_ == 0) emulated::let_go_on(this);
   }
   void arrive_expecting(int bytes) { bytes_ = bytes, arrive(); }
@@ -150,12 +157,15 @@ class Gate {
     if ((time != time_ && time + 1 != time_) || too_late)
       emulated::die("it waits for another time than the gate is at");
     while (time_ == time && left_ > 0) emulated::wait_at(this);
-    if (time_ != time) return;
-    if (to_ != nullptr) std::memcpy(to_, from_, static_cast<size_t>(bytes_));
-    ++time_, left_ = arrivals_, to_ = nullptr;
+    if (time_ == time) {
+      if (to_ != nullptr) std::memcpy(to_, from_, static_cast<size_t>(bytes_));
+      ++time_, left_ = arrivals_, to_ = nullptr, all_fenced_ = std::exchange(all_fence_, true);
+    }
+    emulated::fences().may_store = all_fenced_;
   }
   void load(void* to, const void* from, int bytes) {
     if (bytes != bytes_) emulated::die("other bytes come than are expected");
+    std::memset(to, 0xa5, static_cast<size_t>(bytes));  // who still reads what was there has begun the load too early
     to_ = to, from_ = from;
   }
 
@@ -164,11 +174,22 @@ class Gate {
   unsigned time_;
   void* to_;
   const void* from_;
+  bool all_fence_, all_fenced_;  // who arrives; who arrived the time before
 };
 inline void fence_gates() {}
-inline void fence_bulk_store() {}
-inline void begin_bulk_load(void* to, const void* from, int bytes, Gate& gate) { gate.load(to, from, bytes); }
+inline void fence_bulk_store() { emulated::fences().has_fenced = true; }
+inline void check_bulk_copy(const void* to, const void* from, int bytes) {
+  if (bytes <= 0 || bytes % 16 != 0) emulated::die("what it copies in bulk is not whole pieces of 16 bytes");
+  if ((reinterpret_cast<uintptr_t>(to) | reinterpret_cast<uintptr_t>(from)) % 16 != 0)
+    emulated::die("what it copies in bulk does not begin where a piece of 16 bytes does, on both sides");
+}
+inline void begin_bulk_load(void* to, const void* from, int bytes, Gate& gate) {
+  check_bulk_copy(to, from, bytes);
+  gate.load(to, from, bytes);
+}
 inline void begin_bulk_store(void* to, const void* from, int bytes) {
+  check_bulk_copy(to, from, bytes);
+  if (!emulated::fences().may_store) emulated::die("it stores in bulk what not all who arrived before had fenced");
   emulated::begin_copy(to, static_cast<size_t>(bytes), from, static_cast<size_t>(bytes));
   emulated::end_batch_of_copies();
 }
