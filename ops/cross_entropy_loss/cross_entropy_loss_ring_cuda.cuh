@@ -21,6 +21,8 @@ template <class Element> struct RingRows {
   static constexpr int kMostRows = kWarpsOfTeam * LanesOfRow<Element>::kTiles / 2;
   static constexpr int64_t kOther = 7 << 10;  // bytes of shared memory that have names, and what CUDA keeps
   static_assert(kTeams + kSpare <= kPlaces && kPlaces % kAdders == 0);
+  // Else a place was another team's before, and who comes to it early takes the time before the last for his own.
+  static_assert(kPlaces % kTeams == 0);
 
   int tiles, at_once;  // of a row: a power of two, 2 at least; rows of a warp
   int rows;            // of a chunk
@@ -34,8 +36,7 @@ template <class Element> struct RingRows {
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
         apart(ceil_divide(bytes_of(rows, classes), 32) * 32),
-        chunks(static_cast<int>(
-            std::min<int64_t>((on.shared_memory - kOther) / std::max<int64_t>(apart, 1), kTeams + kSpare))) {}
+        chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kTeams + kSpare))) {}
   // Of a unit.  As many rows as make units of several chunks no test has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
 #ifdef DESCEND_EMULATED
@@ -48,9 +49,9 @@ template <class Element> struct RingRows {
     return rows * classes * static_cast<int64_t>(sizeof(Element));
   }
   int64_t bytes() const { return chunks * apart; }
-  // A ring has as many chunks as teams at least, so that behind the last each team finds one that says so.  Chunks are
-  // whole pieces of 16 bytes; lanes of a row's last tile have something to do, more where the kernel for
-  // other rows is quicker; and there is work for all.
+  // A ring has a chunk for each team, so that behind the last each finds one that says so, and two more: one that is
+  // being stored and one that comes.  Chunks are whole pieces of 16 bytes; lanes of a row's last tile have something
+  // to do, more where the kernel for other rows is quicker; and there is work for all.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
     if (!copies_in_bulk(on) || l.a.smoothing != 0 || classes <= kTile || classes > LanesOfRow<Element>::kTiles * kTile)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The blocks of emulated.h, one after the other.  A block's threads are fibers that run until they wait for each other,
-// in an order that DESCEND_EMULATED_ORDER chooses: 0 as they are numbered (blocks too), 1 backwards, others at random.
-// With 1 the card has less shared memory, too.
+// in an order that DESCEND_EMULATED_ORDER chooses: 0 as they are numbered (blocks too), 1 backwards, others at random,
+// where warps sleep, too.  With 1 the card has less shared memory.
 // A result that depends on it is a race.
 #include "tests/plugin/emulated.h"
 
@@ -110,20 +110,41 @@ void make_ready(Fiber& fiber) {
   fiber.fences = {};
 }
 
-void run_block(const std::vector<unsigned>& order) {
+// Warps that do not run for some rounds of the others, or until none of those can go on: a GPU promises no more.
+class Sleepers {
+ public:
+  explicit Sleepers(unsigned order) : sleeps_(order > 1), random_(order) {}
+  void begin_round() {
+    if (sleeps_ && --rounds_ <= 0) asleep_ = static_cast<unsigned>(random_()), rounds_ = 1 + random_() % 256;
+  }
+  bool has(unsigned thread) const { return asleep_ >> thread / 32 & 1; }
+  bool wake() {  // for a round; whether there were any
+    rounds_ = 2;
+    return std::exchange(asleep_, 0) != 0;
+  }
+
+ private:
+  const bool sleeps_;
+  std::mt19937 random_;
+  unsigned asleep_ = 0;
+  int64_t rounds_ = 0;  // until others sleep
+};
+
+void run_block(const std::vector<unsigned>& order, Sleepers& sleepers) {
   for (const unsigned i : order) make_ready(fibers[i]);
   for (bool all_done = false; !all_done;) {
     bool any_ran = false;
     all_done = true;
+    sleepers.begin_round();
     for (const unsigned i : order) {
       threadIdx.x = i;
-      if (fibers[i].state == Fiber::kReady) {
+      if (fibers[i].state == Fiber::kReady && !sleepers.has(i)) {
         swapcontext(&scheduler, &fibers[i].context);
         any_ran = true;
       }
       all_done = all_done && fibers[i].state == Fiber::kDone;
     }
-    if (!any_ran && !all_done) die("threads wait for others that do not come");
+    if (!any_ran && !all_done && !sleepers.wake()) die("threads wait for others that do not come");
   }
 }
 
@@ -158,6 +179,7 @@ cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<
   blockDim = {static_cast<unsigned>(threads), 1, 1};
   function = &thread;
   if (shared > static_cast<size_t>(shared_memory_of_block())) die("so much shared memory is not there");
+  Sleepers sleepers(order);
   const std::vector<unsigned> by_thread = numbers(threads, order), by_block = numbers(blocks, order);
   struct sigaction leave {};
   leave.sa_handler = leave_kernel;
@@ -168,7 +190,7 @@ cudaError_t run(int64_t blocks, int threads, size_t shared, const std::function<
     for (const unsigned block : by_block) {
       blockIdx.x = block;
       std::memset(memory, 0xa5, shared);
-      run_block(by_thread);
+      run_block(by_thread, sleepers);
     }
   }
   runs_kernel = false;
