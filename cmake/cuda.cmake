@@ -34,22 +34,29 @@ target_compile_options(descend_cuda_kernels PRIVATE -fmad=false --expt-relaxed-c
                                                     -Xcompiler=-Wall,-ffp-contract=off)
 set_target_properties(descend_cuda_kernels PROPERTIES CUDA_VISIBILITY_PRESET hidden)
 
-# The first capability whose code has what came with 9.0: a later card that runs code for an earlier one has none of it.
-set(first_with_clusters 1000)
+# Capabilities whose cards run code that has what came with 9.0, first and last of each run: machine code is for later
+# cards of the same major number ("90-real"; for that one or its family alone where a letter follows), PTX for all
+# later ones.  A card that runs code for an earlier one has none of it.
+set(with_clusters "")
 foreach(architecture IN LISTS CMAKE_CUDA_ARCHITECTURES)
-  string(REGEX MATCH "^[0-9]+" number "${architecture}")
-  if(number STREQUAL "")  # "native", "all"
-    set(number 90)
-  endif()
-  if(number GREATER_EQUAL 90 AND number LESS first_with_clusters)
-    set(first_with_clusters ${number})
+  if(NOT architecture MATCHES "^([0-9]+)([af]?)(-real)?")  # "native", "all"
+    list(APPEND with_clusters 90 999)
+  elseif(CMAKE_MATCH_1 GREATER_EQUAL 90)
+    set(last 999)
+    if(CMAKE_MATCH_2 STREQUAL "a")
+      set(last ${CMAKE_MATCH_1})
+    elseif(CMAKE_MATCH_2 OR CMAKE_MATCH_3)
+      math(EXPR last "${CMAKE_MATCH_1} / 10 * 10 + 9")
+    endif()
+    list(APPEND with_clusters ${CMAKE_MATCH_1} ${last})
   endif()
 endforeach()
+list(JOIN with_clusters "," with_clusters)
 
 file(GLOB cuda_backend CONFIGURE_DEPENDS src/backends/cuda/*.cc)
 add_library(descend_cuda MODULE ${cuda_backend} $<TARGET_OBJECTS:descend_cuda_kernels>)
 target_include_directories(descend_cuda SYSTEM PRIVATE ${CMAKE_CUDA_TOOLKIT_INCLUDE_DIRECTORIES})
-target_compile_definitions(descend_cuda PRIVATE DESCEND_FIRST_WITH_CLUSTERS=${first_with_clusters})
+target_compile_definitions(descend_cuda PRIVATE "DESCEND_WITH_CLUSTERS=${with_clusters}")
 target_link_libraries(descend_cuda PRIVATE descend_flags descend Threads::Threads ${CMAKE_DL_LIBS})
 target_link_options(descend_cuda PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/descend_cuda.map -Wl,-z,defs
                                          -Wl,-z,nodelete)

@@ -20,7 +20,7 @@ descend_test_plugin(mute mute.cc)
 # kernels' threads, which are fibers: the backend alone is for them.  Nor can what checks longjmp.
 find_path(DESCEND_CUDA_HEADERS cuda_fp16.h HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES include)
 if(DESCEND_CUDA_HEADERS)
-  descend_test_plugin(emulated emulated_runtime.cc DESCEND_EMULATED DESCEND_FIRST_WITH_CLUSTERS=90)
+  descend_test_plugin(emulated emulated_runtime.cc DESCEND_EMULATED "DESCEND_WITH_CLUSTERS=90,999")
   file(GLOB cuda_backend CONFIGURE_DEPENDS src/backends/cuda/*.cc)
   target_sources(descend_emulated PRIVATE ${cuda_backend} ${CMAKE_SOURCE_DIR}/tests/plugin/emulated_memory.cc)
   target_link_libraries(descend_emulated PRIVATE descend Threads::Threads)

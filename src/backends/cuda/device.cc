@@ -3,6 +3,8 @@
 // that waits for what all streams had to do at that moment.
 #include "src/backends/cuda/device.h"
 
+#include <initializer_list>
+
 #include "src/backends/cuda/fork.h"
 #include "src/backends/cuda/stream.h"
 #include "src/base/log.h"
@@ -18,6 +20,15 @@ std::vector<CudaDevice*>& all_devices() {  // made before any is used, and never
   return all;
 }
 
+// Whether the code that a card runs has what came with compute capability 9.0 (cmake/cuda.cmake).
+constexpr std::initializer_list<int> kWithClusters{DESCEND_WITH_CLUSTERS};  // first and last of each run
+bool has_clusters(const cudaDeviceProp& properties) {
+  const int capability = 10 * properties.major + properties.minor;
+  for (auto run = kWithClusters.begin(); run != kWithClusters.end(); run += 2)
+    if (run[0] <= capability && capability <= run[1]) return true;
+  return false;
+}
+
 }  // namespace
 
 CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
@@ -26,7 +37,7 @@ CudaDevice::CudaDevice(int index, const cudaDeviceProp& properties)
       memory_(properties.totalGlobalMem),
       multiprocessors_(properties.multiProcessorCount),
       shared_memory_(static_cast<int>(properties.sharedMemPerBlockOptin)),
-      largest_cluster_(10 * properties.major + properties.minor >= DESCEND_FIRST_WITH_CLUSTERS ? 8 : 1) {
+      largest_cluster_(has_clusters(properties) ? 8 : 1) {
   all_devices().push_back(this);
 }
 
