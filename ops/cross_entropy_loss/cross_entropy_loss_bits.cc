@@ -21,13 +21,14 @@ struct Case {
   double zloss = 0;  // lseSquareScaleForZloss; the z-loss's tensors are given when it is not 0
   DataType target = DataType::kInt64;
   bool finite = true;
-  bool zeros = false;    // gradients and scores are 0 and -0
-  bool cancels = false;  // what the z-loss is the square of; of a multiple of 8 classes
+  bool zeros = false;     // gradients and scores are 0 and -0
+  bool cancels = false;   // what the z-loss is the square of; of a multiple of 8 classes
+  bool in_place = false;  // logProb's memory is the scores'
 
   std::string words() const {
     return cat(label(dtype, {rows, classes}), " ", reduction, smoothing != 0 ? cat(" smoothing ", smoothing) : "",
                weighted ? " weighted" : "", zloss != 0 ? " with z-loss" : "", finite ? "" : " at landmarks",
-               zeros ? " of zeros" : "", cancels ? " of logarithms of probabilities" : "");
+               zeros ? " of zeros" : "", cancels ? " of logarithms of probabilities" : "", in_place ? " in place" : "");
   }
   Sizes matrix() const { return {rows, classes}; }
   Sizes loss() const { return std::string(reduction) == "none" ? Sizes{rows} : Sizes{}; }
@@ -56,11 +57,12 @@ std::vector<double> scores(const Case& c, bool of_gradient) {
 
 void forward(BitCall& call, const Case& c, Way way) {
   const aclTensor* weight = weight_of(call, c, way.in);
-  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss,
-           call.in(c.dtype, c.matrix(), scores(c, false), way.in),
+  aclTensor* const input = c.in_place ? call.in_out(c.dtype, c.matrix(), scores(c, false), way.in)
+                                      : call.in(c.dtype, c.matrix(), scores(c, false), way.in);
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, input,
            call.labels(c.target, {c.rows}, c.classes, kIgnored, way.in), weight, c.reduction_text(), kIgnored,
            c.smoothing, c.zloss, c.zloss != 0, call.out(c.dtype, c.loss(), way.out),
-           call.out(c.dtype, c.matrix(), way.out), call.out(c.dtype, c.loss(), way.out),
+           c.in_place ? input : call.out(c.dtype, c.matrix(), way.out), call.out(c.dtype, c.loss(), way.out),
            call.out(c.dtype, {c.rows}, way.out));
 }
 // Two rows have the same scores, the second one's are a column further, and the labels' are the largest.  Their weights
@@ -179,10 +181,15 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   // Rows that a GPU's blocks share, of which some have a part more.
   for (DataType t : kFloats)
     for (int64_t classes : {50257, 100003}) add(bits, "aclnnCrossEntropyLoss", forward, {3, classes, t, "mean"}, {});
-  // So many rows of halves that an H200 has them in rings of chunks.
+  // So many rows of halves that an H200 has them in rings of chunks; but where they do not begin with a piece.
   for (DataType t : {DataType::kFloat16, DataType::kBfloat16})
     for (int64_t classes : {1000, 1001}) {
       Case c{1109, classes, t, "mean"};
+      for (const Way& way : {Way{.in = Layout::kOffset}, Way{.out = Layout::kOffset}})
+        add(bits, "aclnnCrossEntropyLoss", forward, c, way);
+      c.in_place = true;
+      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+      c.in_place = false;
       for (const bool finite : {true, false}) {
         c.finite = finite;
         add(bits, "aclnnCrossEntropyLoss", forward, c, {});
