@@ -9,10 +9,10 @@
 # Arm with GCC only).
 # SCALAR is compiled everywhere: any machine can then be asked whether two targets give the same bits.
 set(without HWY_SSSE3|HWY_SSE4)
-# Sanitizers look at memory, which the targets share; four of them less halve the time such a build takes.
-option(DESCEND_FEW_TARGETS "Compile kernels without the SVE targets: quicker to build while developing" OFF)
+# Sanitizers look at memory, which the targets share; four of them less halve the time such a build takes on aarch64.
+option(DESCEND_FEW_TARGETS "Compile kernels for NEON or AVX2 and SCALAR alone: quicker to build while developing" OFF)
 if(DESCEND_SANITIZE OR DESCEND_FEW_TARGETS)
-  string(APPEND without |HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)
+  string(APPEND without |HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128|HWY_AVX3|HWY_AVX3_DL)
 endif()
 # What is compiled for another processor is emulated, by QEMU, which has no AVX-512.
 if(CMAKE_CROSSCOMPILING)

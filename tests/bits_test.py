@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The results' bits are those written down in ops/*/*_bits.txt, on every SIMD target of this processor."""
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -19,27 +20,34 @@ def run(*options, **variables):
     return subprocess.run([PROGRAM, *map(str, options)], env=environment, capture_output=True, text=True)
 
 
+def run_all(*runs):
+    """Each run is options and variables.  Most of its time a run has one thread: as many as there are cores."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda each: run(*each[0], **each[1]), runs))
+
+
 class Bits(unittest.TestCase):
+    def all_pass(self, *runs):
+        for result in run_all(*runs):
+            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+
     def test_are_those_written_down(self):
         result = run()
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
 
+    @unittest.skipIf(os.environ.get("DESCEND_DEVICE", "cpu") == "cpu", "the device that is tested is the cpu")
     def test_are_the_same_on_the_device_that_is_tested(self):
-        result = run(DESCEND_DEVICE=os.environ.get("DESCEND_DEVICE", "cpu"))
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.all_pass(((), {"DESCEND_DEVICE": os.environ.get("DESCEND_DEVICE")}))
 
     @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_are_the_same_of_cuda_kernels_on_the_host(self):
         on_host = emulated_card()
-        result = run(DESCEND_EMULATED_ORDER="2", **on_host)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        # A card with less memory.
-        for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,"):
-            result = run("--exact", "--filter", what, DESCEND_EMULATED_ORDER="1", **on_host)
-            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        result = run("--exact", "--filter", "aclnnCrossEntropyLossGrad", DESCEND_EMULATED_ORDER="2", **on_host)
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        any_order, less_memory = ({**on_host, "DESCEND_EMULATED_ORDER": order} for order in "21")
+        self.all_pass(((), any_order),
+                      *((("--exact", "--filter", what), less_memory)
+                        for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,")),
+                      (("--exact", "--filter", "aclnnCrossEntropyLossGrad"), any_order))
 
     @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_cuda_kernels_on_the_host_agree_with_the_reference_where_digests_do_not_look(self):
@@ -52,9 +60,7 @@ class Bits(unittest.TestCase):
         self.assertGreater(int(re.search(r"PASSED  \] (\d+) test", result.stdout)[1]), 20)
 
     def test_do_not_depend_on_the_number_of_threads(self):
-        for threads in ("1", "2", "3", "7"):
-            result = run("--targets", "SCALAR", DESCEND_THREADS=threads)
-            self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.all_pass(*((("--targets", "SCALAR"), {"DESCEND_THREADS": threads}) for threads in ("1", "2", "3", "7")))
 
     def test_need_no_workspace_and_no_memory_after_the_first_call(self):
         result = run("--twice", "--exact")
