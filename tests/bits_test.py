@@ -20,34 +20,49 @@ def run(*options, **variables):
     return subprocess.run([PROGRAM, *map(str, options)], env=environment, capture_output=True, text=True)
 
 
-def run_all(*runs):
-    """Each run is options and variables.  Most of its time a run has one thread: as many as there are cores."""
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(lambda each: run(*each[0], **each[1]), runs))
+TESTED_DEVICE = os.environ.get("DESCEND_DEVICE", "cpu")
 
 
 class Bits(unittest.TestCase):
+    """Most of its time a run has one thread: as many run at once as there are cores, the longest first."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+        start = lambda *options, **variables: cls.pool.submit(run, *options, **variables)
+        cls.on_emulated_card, cls.on_tested_device = [], []
+        if EMULATED_CARD.exists():
+            any_order, less_memory = ({**emulated_card(), "DESCEND_EMULATED_ORDER": order} for order in "21")
+            cls.on_emulated_card = [
+                start(**any_order),
+                start("--exact", "--filter", "aclnnCrossEntropyLossGrad", **any_order),
+                *(start("--exact", "--filter", what, **less_memory)
+                  for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,"))]
+        cls.on_every_target = start()
+        if TESTED_DEVICE != "cpu":
+            cls.on_tested_device = [start(DESCEND_DEVICE=TESTED_DEVICE)]
+        cls.twice = start("--twice", "--exact")
+        cls.by_threads = [start("--targets", "SCALAR", DESCEND_THREADS=threads) for threads in ("1", "2", "3", "7")]
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.pool.shutdown(cancel_futures=True)
+
     def all_pass(self, *runs):
-        for result in run_all(*runs):
+        for result in (each.result() for each in runs):
             self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
 
     def test_are_those_written_down(self):
-        result = run()
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
-        self.assertGreaterEqual(len(re.findall(r"^  \w+: ", result.stdout, re.M)), 2, "SCALAR is always there too")
+        self.all_pass(self.on_every_target)
+        targets = re.findall(r"^  \w+: ", self.on_every_target.result().stdout, re.M)
+        self.assertGreaterEqual(len(targets), 2, "SCALAR is always there too")
 
-    @unittest.skipIf(os.environ.get("DESCEND_DEVICE", "cpu") == "cpu", "the device that is tested is the cpu")
     def test_are_the_same_on_the_device_that_is_tested(self):
-        self.all_pass(((), {"DESCEND_DEVICE": os.environ.get("DESCEND_DEVICE")}))
+        self.all_pass(*self.on_tested_device or [self.on_every_target])
 
     @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_are_the_same_of_cuda_kernels_on_the_host(self):
-        on_host = emulated_card()
-        any_order, less_memory = ({**on_host, "DESCEND_EMULATED_ORDER": order} for order in "21")
-        self.all_pass(((), any_order),
-                      *((("--exact", "--filter", what), less_memory)
-                        for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,")),
-                      (("--exact", "--filter", "aclnnCrossEntropyLossGrad"), any_order))
+        self.all_pass(*self.on_emulated_card)
 
     @unittest.skipUnless(EMULATED_CARD.exists(), "CUDA's headers are not here")
     def test_cuda_kernels_on_the_host_agree_with_the_reference_where_digests_do_not_look(self):
@@ -60,11 +75,10 @@ class Bits(unittest.TestCase):
         self.assertGreater(int(re.search(r"PASSED  \] (\d+) test", result.stdout)[1]), 20)
 
     def test_do_not_depend_on_the_number_of_threads(self):
-        self.all_pass(*((("--targets", "SCALAR"), {"DESCEND_THREADS": threads}) for threads in ("1", "2", "3", "7")))
+        self.all_pass(*self.by_threads)
 
     def test_need_no_workspace_and_no_memory_after_the_first_call(self):
-        result = run("--twice", "--exact")
-        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.all_pass(self.twice)
 
     def test_every_operator_has_some(self):
         for folder in sorted((SOURCE / "ops").iterdir()):

@@ -65,8 +65,8 @@ class Queue {
   static constexpr pthread_t kIdle = 0;
   static constexpr pthread_t kBusy = 1;  // pushed_ != finished_
 
-  Status push(Lock& lock, Task&& task,
-              FunctionRef<void()> queued);  // calls `queued` with the lock, before the task runs
+  // Calls `queued` with the lock, before the task runs.  A task that is refused stays the caller's.
+  Status push(Lock& lock, Task&& task, FunctionRef<void()> queued);
 
   // With the lock.  Work that the lock has not seen is a task from now on.
   bool adopt();      // false when the queue is idle
