@@ -81,6 +81,7 @@ int main(int count, char** arguments) {
     check(aclrtStreamWaitEvent(other, event), "wait");
     check(aclrtSynchronizeStream(other), "synchronise the other stream");
   } else if (is("destroyed")) {
+    refuses = false;  // the emulated card is threads, too; the stream starts none any more
     check(aclrtDestroyStreamForce(stream), "destroy");
     check(aclrtSynchronizeEvent(event), "synchronise the event");
   } else {
