@@ -24,18 +24,19 @@ template <class Element> struct RingRows {
   // Else a place was another team's before, and who comes to it early takes the time before the last for his own.
   static_assert(kPlaces % kTeams == 0);
 
-  int tiles, at_once;  // of a row: a power of two, 2 at least; rows of a warp
-  int rows;            // of a chunk
-  int64_t unit;        // rows that a block takes at a time: whole chunks, a power of two
-  int64_t apart;       // bytes between two chunks
-  int chunks;          // of the ring
+  static constexpr int64_t kLine = 128;  // bytes that memory has together
+  int tiles, at_once;                    // of a row: a power of two, 2 at least; rows of a warp
+  int rows;                              // of a chunk
+  int64_t unit;                          // rows that a block takes at a time: whole chunks, a power of two
+  int64_t apart;                         // bytes between two chunks
+  int chunks;                            // of the ring
 
   RingRows(int64_t classes, const CrossEntropyRowCut& cut, const CudaLaunch& on)
       : tiles(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(ceil_divide(classes, kTile))))),
         at_once(LanesOfRow<Element>::kTiles / tiles),
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
-        apart(ceil_divide(bytes_of(rows, classes), 32) * 32),
+        apart(ceil_divide(bytes_of(rows, classes) + kLine - 16, kLine) * kLine),
         chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kTeams + kSpare))) {}
   // Of a unit.  As many rows as make units of several chunks no test has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
@@ -49,6 +50,10 @@ template <class Element> struct RingRows {
     return rows * classes * static_cast<int64_t>(sizeof(Element));
   }
   int64_t bytes() const { return chunks * apart; }
+  // Where the chunk is that lies at `from` in global memory: as far within a line, or copies in bulk take longer.
+  __device__ __forceinline__ Element* chunk_at(unsigned char* memory, int slot, const Element* from) const {
+    return reinterpret_cast<Element*>(memory + slot * apart + reinterpret_cast<uintptr_t>(from) % kLine);
+  }
   // A ring has a chunk for each team, so that behind the last each finds one that says so, and two more: one that is
   // being stored and one that comes.  Chunks are whole pieces of 16 bytes; lanes of a row's last tile have something
   // to do, more where the kernel for other rows is quicker; and there is work for all.
@@ -136,14 +141,13 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
          ++i)
       copy(chunk.at + i, i);
   };
-  const auto slot_at = [&](int slot) { return reinterpret_cast<Element*>(memory + slot * rows.apart); };
   const auto load = [&](const ChunkNumber<Element>& number) {
     auto& place = ring.places[number.place];
     if (number.time > 0) place.counted.wait(number.time - 1);
     place.first = next_chunk();
     if (place.first >= all_rows) return place.loaded.arrive();
     const Chunk chunk = chunk_at(place.first);
-    Element* const to = slot_at(number.slot);
+    Element* const to = rows.chunk_at(memory, number.slot, l.input + chunk.at);
     for_rest(chunk, [&](int64_t from, int i) { to[i] = l.input[from]; });
     place.loaded.arrive_expecting(chunk.whole);
     begin_bulk_load(to, l.input + chunk.at, chunk.whole, place.loaded);
@@ -156,7 +160,7 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
     if (first < all_rows) {
       place.done.wait(stored.time);
       const Chunk chunk = chunk_at(first);
-      const Element* const from = slot_at(stored.slot);
+      const Element* const from = rows.chunk_at(memory, stored.slot, l.input + chunk.at);
       begin_bulk_store(l.log_prob + chunk.at, from, chunk.whole);
       for_rest(chunk, [&](int64_t to, int i) { l.log_prob[to] = from[i]; });
       wait_for_bulk_stores<1>();

@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
       const bool tells = mine.rank == 0 && first + row < l.a.labels.rows;
       int64_t target = 0;  // asked for long before it is needed
       if (tells) target = l.labels.target_of(first + row);
-      mine.set(reinterpret_cast<Element*>(memory + number.slot * rows.apart), row * classes, (row + 1) * classes);
+      mine.set(rows.chunk_at(memory, number.slot, l.input + first * classes), row * classes, (row + 1) * classes);
       const Scores scores = mine.scores();
       const double log_sum = scores.log_sum();
       if (tells) {
