@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The calls of the cross entropy whose bits never change.
+#include <limits>
+
 #include "aclnnop/aclnn_cross_entropy_loss.h"
 #include "aclnnop/aclnn_cross_entropy_loss_grad.h"
 #include "src/base/text.h"
@@ -78,6 +80,27 @@ void forward_of_orders(BitCall& call, DataType dtype, int64_t classes) {
            Case{.rows = 2, .classes = classes, .reduction = "sum"}.reduction_text(), -100, 0, 0, false,
            call.out(dtype, {}), call.out(dtype, {2, classes}), call.out(dtype, {}), call.out(dtype, {2}));
 }
+// Scores of which many are as far below the largest as counts, and differ from it by what float does not hold.
+void forward_far_below(BitCall& call, DataType dtype) {
+  struct Row {
+    double most, other;
+    size_t others;
+  };
+  constexpr Row kRows[] = {{0x1.58p-14, -0x1.6cp5, 2840}, {0x1.ccp-13, -0x1.7ep5, 2776}, {-0x1.f2p-12, -0x1.8p5, 3600}};
+  constexpr int64_t kCount = std::size(kRows), kClasses = 4096;
+  std::vector<double> scores;
+  for (const Row& row : kRows) {
+    scores.insert(scores.end(), row.others, row.other);
+    scores.resize(scores.size() + static_cast<size_t>(kClasses) - row.others - 1,
+                  -std::numeric_limits<double>::infinity());
+    scores.push_back(row.most);
+  }
+  const Case c{.rows = kCount, .classes = kClasses, .reduction = "none"};
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(dtype, c.matrix(), scores),
+           call.labels(DataType::kInt64, {kCount}, kClasses, kIgnored), nullptr, c.reduction_text(), kIgnored, 0, 0,
+           false, call.out(dtype, c.loss()), call.out(dtype, c.matrix()), call.out(dtype, c.loss()),
+           call.out(dtype, {kCount}));
+}
 void backward(BitCall& call, const Case& c, Way way) {
   const aclTensor* weight = weight_of(call, c, way.in);
   const aclTensor *gradZloss = nullptr, *lse = nullptr;
@@ -139,6 +162,9 @@ void add(Bits& bits, const Case& c, Way way = {}) {
         }
       }
   }
+  for (DataType t : {DataType::kFloat16, DataType::kBfloat16})
+    bits.add(cat("aclnnCrossEntropyLoss ", descend::name(t), " [3,4096] far below the largest score"), "contiguous",
+             [=](BitCall& call) { forward_far_below(call, t); });
   // Rows of several parts; and of parts of more than the least length, which a GPU keeps in several blocks or not at
   // all.
   for (DataType t : kFloats)

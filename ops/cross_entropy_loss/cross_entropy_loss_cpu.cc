@@ -3,7 +3,7 @@
 //
 // Each row comes from memory twice: part by part, for its largest score and then for the sum of exponentials
 // (cross_entropy_loss_parts_cpu-inl.h), and to be written.  Exponentials and differences are float, sums (but
-// for CrossEntropyTileSum) and a row's own numbers double.
+// for TileSum) and a row's own numbers double.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>
@@ -97,10 +97,45 @@ template <class Element> class CrossEntropy {
   static constexpr int64_t kMostRows = Matrix<Element>::kMostRows;
   static constexpr bool kHalf = sizeof(Element) == 2;
 
-  // As precise as the results show.
-  void add_tile(SumOfPart& sum, const Element* x, int64_t n) const {
-    sum.add(shows_lse_ ? sum_exponentials<kHalf>(x, n, sum.most(), sum.times())
-                       : sum_exponentials<false>(x, n, sum.most(), sum.times()));
+  void add_tile(SumOfPart& sum, const Element* x, int64_t n, bool exactly) const {
+    sum.add(exactly ? sum_exponentials<kHalf>(x, n, sum.most(), sum.times())
+                    : sum_exponentials<false>(x, n, sum.most(), sum.times()));
+  }
+  // What is kept of a part: where that depends on what a quick sum has lost, add_all(sum) adds its tiles exactly. Where
+  // that is nothing, so is the exact one.
+  template <class AddAll> PartScores keep_part(SumOfPart& sum, const AddAll& add_all) const {
+    PartScores part = sum.take();
+    if constexpr (kHalf) {
+      if (shows_lse_) return part;
+      const bool is_row = parts_.count == 1;
+      CrossEntropyKeptSum<Element> sum_of_part(part.below, is_row);
+      if (part.below != 0 && !sum_of_part.is_sure(kErrorOfQuickSum)) {
+        SumOfPart exact(sum.most());
+        add_all(exact);
+        sum_of_part = {exact.take().below, is_row};
+      }
+      part.below = sum_of_part.kept();
+    }
+    return part;
+  }
+  // The same of a row of few classes.
+  double keep_few(const float* x, const float* most, int64_t classes, double below) const {
+    if constexpr (kHalf) {
+      if (shows_lse_) return below;
+      CrossEntropyKeptSum<Element> sum(below, true);
+      if (below != 0 && !sum.is_sure(kErrorOfQuickSum)) {
+        HWY_ALIGN float terms[2 * kPair];
+        int64_t times = 0;
+        exponentials<true>(x, most, classes, terms);
+        sum = {sum_few<TileSum<Element, true>>(terms, classes, times), true};
+      }
+      return sum.kept();
+    }
+    return below;
+  }
+  template <bool exactly> void exponentials(const float* x, const float* most, int64_t n, float* terms) const {
+    run_inputs<float>(ExpBelow<Element, exactly>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
+                      Input<float>{most, -1});
   }
 
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
@@ -140,9 +175,14 @@ template <class Element> class CrossEntropy {
       SumOfPart sums[kRows];
       for (int64_t i = 0; i < height; ++i) sums[i] = SumOfPart(most[i]);
       for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
-        for (int64_t i = 0; i < height; ++i) add_tile(sums[i], tile[i], width);
+        for (int64_t i = 0; i < height; ++i) add_tile(sums[i], tile[i], width, shows_lse_);
       });
-      for (int64_t i = 0; i < height; ++i) of_parts[i][part] = sums[i].take();
+      for (int64_t i = 0; i < height; ++i)
+        of_parts[i][part] = keep_part(sums[i], [&](SumOfPart& sum) {
+          for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
+            add_tile(sum, tile[i], width, true);
+          });
+        });
     }
     Scores scores[kRows];
     for (int64_t i = 0; i < height; ++i) scores[i] = scores_of_row(of_parts[i], parts_.count);
@@ -185,16 +225,15 @@ template <class Element> class CrossEntropy {
       spread(most[i], classes, of_row + i * classes);
     }
     if (shows_lse_)
-      run_inputs<float>(ExpBelow<Element, kHalf>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
-                        Input<float>{of_row, -1});
+      exponentials<kHalf>(x, of_row, n, terms);
     else
-      run_inputs<float>(ExpBelow<Element>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
-                        Input<float>{of_row, -1});
+      exponentials<false>(x, of_row, n, terms);
     for (int64_t i = 0; i < height; ++i) {
       Scores scores{.most = most[i]};
       const float* const mine = terms + i * classes;
-      scores.below = shows_lse_ ? sum_few<CrossEntropyTileSum<Element, kHalf>>(mine, classes, scores.times)
-                                : sum_few<CrossEntropyTileSum<Element, false>>(mine, classes, scores.times);
+      scores.below = shows_lse_ ? sum_few<TileSum<Element, kHalf>>(mine, classes, scores.times)
+                                : sum_few<TileSum<Element, false>>(mine, classes, scores.times);
+      scores.below = keep_few(x + i * classes, of_row + i * classes, classes, scores.below);
       others[i] = scores.others();
     }
     run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
@@ -227,8 +266,11 @@ template <class Element> class CrossEntropy {
         float most = kNothing;
         tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { most = largest(x, width, most); });
         SumOfPart sum(most);
-        tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { add_tile(sum, x, width); });
-        of_parts[part] = sum.take();
+        const auto add_all = [&](SumOfPart& to, bool exactly) {
+          tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { add_tile(to, x, width, exactly); });
+        };
+        add_all(sum, shows_lse_);
+        of_parts[part] = keep_part(sum, [&](SumOfPart& exact) { add_all(exact, true); });
       }
     });
     Scores scores = scores_of_row(of_parts, parts_.count);
@@ -284,7 +326,7 @@ template <class Element> class CrossEntropy {
   const Labels labels_;
   const Matrix<Element> input_, log_prob_;
   Element *const loss_, *const zloss_, *const lse_;
-  const bool shows_lse_;  // and of halves, for which exponentials have to be more precise then
+  const bool shows_lse_;  // and of halves, whose sums are exact then
   const bool shared_;     // few long rows, each shared among the threads, in place of rows for each thread
   const bool short_;      // rows of few classes
   const CrossEntropyParts parts_;

@@ -74,19 +74,37 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
         scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, step));
       scores.most += 0.0f;
       int times = 0;
-      using Sum = CrossEntropyTileSum<Element, shows_lse>;
-      Sum column[V] = {};
+      if constexpr (kSumsQuickly<Element, shows_lse>) {
+        QuickSum<Element> sum(scores.most);
 #pragma unroll
-      for (int i = 0; i < kPer; i += 2) {
-        if (!is_there(i)) continue;
-#pragma unroll
-        for (int j = 0; j < V; ++j) {
-          float two = exp_below<Element, shows_lse>(widen<float>(x[i].at[j]), scores.most, times);
-          if (is_there(i + 1)) two += exp_below<Element, shows_lse>(widen<float>(x[i + 1].at[j]), scores.most, times);
-          column[j] += Sum{two};
+        for (int i = 0; i < kPer; ++i) {
+          if (!is_there(i)) continue;
+          if constexpr (V > 1)
+            sum.add(x[i]);
+          else
+            sum.add_one(x[i].at[0]);
         }
+        times = sum.times;
+#pragma unroll
+        for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) sum.sum += __shfl_xor_sync(~0u, sum.sum, step);
+        scores.below = kept_sum<Element>(sum.total(sum.sum), true, true, 9, [&] {
+          const TileScores<Element, RowsAre::kAnyhow> of_row{l.at(row, 0), l.a.input.column};
+          return exact_sum<V>(classes, of_row, scores.most);
+        });
+      } else {
+        double column[V] = {};
+#pragma unroll
+        for (int i = 0; i < kPer; i += 2) {
+          if (!is_there(i)) continue;
+#pragma unroll
+          for (int j = 0; j < V; ++j) {
+            float two = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, times);
+            if (is_there(i + 1)) two += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, times);
+            column[j] += double{two};
+          }
+        }
+        scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
       }
-      scores.below = double{add_columns<V>(column, group.mask)} * 0x1p-100;
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) times += __shfl_xor_sync(~0u, times, step);
       scores.times = times;
@@ -173,7 +191,7 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);
-      cut.warps_with_work(on.shared_memory) > 0) {
+      cut.parts.count > 1 && cut.warps_with_work(on.shared_memory) > 0) {
     const int64_t of_card = ceil_divide(on.multiprocessors * cut.blocks_of_multiprocessor(on.shared_memory), cut.team);
     const int64_t teams = std::min(ceil_divide(rows, unit_of_rows(l.cut, 1)), of_card);
     return start_in_clusters(

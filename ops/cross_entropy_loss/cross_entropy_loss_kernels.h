@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // What the kernels of the cross entropy take.  Seen by phase one and by every backend.
 #pragma once
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "src/base/host_device.h"
@@ -55,11 +58,38 @@ struct CrossEntropyParts {
   }
 };
 
-// What a tile's exponentials are added as, in columns, of which two neighbours are added as float in any case.  Halves
-// show no more than float has, but where a result shows the sum by itself: its 20 roundings at most lose 2^-19, and
-// their exponential 2^-17.
-template <class Element, bool shows_lse>
-using CrossEntropyTileSum = std::conditional_t<sizeof(Element) == 2 && !shows_lse, float, double>;
+// What is kept of a part's sum of exponentials of halves, where no result shows the sum by itself: two bits more than a
+// half has, and fewer of larger sums, of which less shows in the logarithm.  That is within a quarter of an ulp of any
+// result, or half of one where the row has several parts.  So how it was computed does not show either, and a backend
+// may take the way that is its quickest: where all numbers within that way's error are rounded alike, the sum as floats
+// have it would be, too; and where they are not, it is computed again in that exact way, whose bits are the same
+// everywhere.
+template <class Element> class CrossEntropyKeptSum {
+ public:
+  // is_row: the part is the whole row.  Else it may be little of it, but nearly all that the largest score is not.
+  DESCEND_HOST_DEVICE CrossEntropyKeptSum(double sum, bool is_row)
+      : sum_(sum), bits_(kBits - (sum >= 1) - (is_row ? (sum >= 8) + (sum >= 64) : 0)) {
+    const int dropped = std::numeric_limits<double>::digits - bits_;
+    const uint64_t bits = std::bit_cast<uint64_t>(sum);
+    kept_ = sum <= std::numeric_limits<double>::max()
+                ? std::bit_cast<double>(((bits >> (dropped - 1)) + 1) / 2 << dropped)
+                : sum;  // NaN stays
+  }
+  DESCEND_HOST_DEVICE double kept() const { return kept_; }
+  // Whether all numbers within `error` of the sum, relative to it, are rounded as it is; error is below 2^-kBits / 8.
+  DESCEND_HOST_DEVICE bool is_sure(double error) const {
+    constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
+    const double power = std::bit_cast<double>(std::bit_cast<uint64_t>(sum_) & kExponent);
+    return sum_ >= kLeastSure && std::fabs(sum_ - kept_) + sum_ * error < power / (1 << bits_);
+  }
+
+ private:
+  static constexpr int kBits = Element::kDigits + 2;
+  static constexpr double kLeastSure = 0x1p-60;  // below it quick ways are not as precise, and do without small terms
+  double sum_;
+  int bits_;
+  double kept_;
+};
 
 // An element of logProb is x - (high + low), `high` the row's lse as float and `low` what that has lost, 2^-24 of it at
 // most.  Whether elements show more of it than a 32nd of an ulp: none is nearer to 0 than the logarithm of the sum, and

@@ -12,11 +12,10 @@ template <class Element> struct LanesOfRow {
 
   // In each of them.
   template <class T, class F> __device__ __forceinline__ T over_row(T x, const F& f) const {
+#pragma unroll 1
+    for (int step = count / 2; step > kLanes; step /= 2) x = f(x, __shfl_xor_sync(~0u, x, step));
 #pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-      const T other = f(x, __shfl_xor_sync(~0u, x, step));
-      if (step <= kLanes || step < count) x = other;
-    }
+    for (int step = kLanes; step > 0; step /= 2) x = f(x, __shfl_xor_sync(~0u, x, step));
     return x;
   }
   __device__ __forceinline__ float largest(float x) const {

@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
     for_each_part(row, [&](const auto& part, int number) {
       part.end();
       if (thread == 0 && leads && ends_unit && number == 0) ticket = take_unit(l.scratch);
-      const PartScores scores = part.template sum<shows_lse, V>(part.largest());
+      const PartScores scores = part.template sum<shows_lse, V>(part.largest(), false);
       PartScores& place = of_parts[first_part + number];
       if (lane_of_warp() != 0) return;
       team.send(0, place.most, scores.most, parts_box);

@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kLongThreads, 3) longest_rows(const __grid_con
     };
     if (thread == 0) so_far.label = l.label_of(row);
     for_each_part([&](const auto& part, int64_t number) {
-      const PartScores scores = part.template sum<shows_lse, V>(part.largest());
+      const PartScores scores = part.template sum<shows_lse, V>(part.largest(), parts.count == 1);
       if (lane_of_warp() == 0) of_parts[number] = scores;
     });
     __syncthreads();

@@ -3,6 +3,7 @@
 // (CrossEntropyParts).
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_cache_cuda.cuh"
+#include "ops/cross_entropy_loss/cross_entropy_loss_quick_sum_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -159,29 +160,12 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
   // The largest; in a cache after end(), and where whole pieces are padded.
   __device__ __forceinline__ float largest() const {
     float most = kLeastMost;
-    if (cached || in_pieces()) {
-      Vector<Element> at_place;
-      for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
-      const auto look_at = [&](const Element* piece) {
-        keep_larger(at_place.at, load_at_once<Vector<Element>>(piece).at);
-      };
-      if (is_shifted()) {
-        constexpr int kOfTile = static_cast<int>(kTile), kLine = Lines<Element>::kLine;
-        const int mine = lane_of_warp() * kPiece;
-        const Element* at = cache + mine;
-        int left = static_cast<int>(columns);
-        for (; left > kOfTile; left -= kOfTile, at += kWideTile)  // what is behind the tile belongs to the next one
+    Vector<Element> at_place;
+    for (Element& each : at_place.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
+    for_all([&](const Element* piece) { keep_larger(at_place.at, load_at_once<Vector<Element>>(piece).at); },
+            [&](Element x) { most = std::fmax(most, widen<float>(x)); });
 #pragma unroll
-          for (int c = 0; c < kOfTile; c += kLine) look_at(at + c);
-        for (int c = 0; mine + c < shift() + left; c += kLine) look_at(at + c);
-      } else {
-        for_pieces(from, [&](const Element* at, const Element* kept) { look_at(cached ? kept : at); });
-      }
-#pragma unroll
-      for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
-    } else {
-      for (Index c = lane_of_warp(); c < columns; c += 32) most = std::fmax(most, widen<float>(from[c * stride]));
-    }
+    for (const Element each : at_place.at) most = std::fmax(most, widen<float>(each));
     return largest_of_lanes(most) + 0.0f;
   }
   // How many scores of tile number `tile` are added; none behind the last.
@@ -231,12 +215,31 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
       sums[0] += __shfl_down_sync(~0u, sums[0], static_cast<unsigned>(apart * TileGroup<V>::kSize));
     return sums[0];
   }
-  // After largest(), which found `most`; the sum is lane 0's.
-  template <bool shows_lse, int V> __device__ __forceinline__ PartScores sum(float most) const {
+  // After largest(), which found `most`; the sum is lane 0's.  is_row: the part is the whole row.
+  template <bool shows_lse, int V> __device__ __forceinline__ PartScores sum(float most, bool is_row) const {
     int times = 0;
-    const double below = sum_tiles<V>([&](Index number, int n, const TileGroup<V>& group) {
-      return sum_exponentials<shows_lse>(n, group, tile(number), most, times);
-    });
+    double below;
+    if constexpr (kSumsQuickly<Element, shows_lse>) {
+      constexpr int kUsualPart = CrossEntropyParts::kLeast / 2;  // of halves
+      // FLOAT16's kernels have no registers for rows that lie together (measured).
+      constexpr RowsAre kExactly =
+          std::is_same_v<Element, float16> && kTilesAre == RowsAre::kTogether ? RowsAre::kAnyhow : kTilesAre;
+      QuickSum<Element> sum(most);
+      for_all([&](const Element* piece) { sum.add(load_at_once<Vector<Element>>(piece)); },
+              [&](Element x) { sum.add_one(x); });
+      times = sum.times;
+      const double quick = sum.total(add_lanes(sum.sum));
+      below = kept_sum<Element>(quick, true, is_row, columns <= kUsualPart ? 12 : 32, [&] {
+        return sum_tiles<V>([&](Index number, int n, const TileGroup<V>&) {
+          const auto scores = tile(number);
+          return exact_sum<V>(n, TileScores<Element, kExactly>{scores.at, scores.stride}, most);
+        });
+      });
+    } else {
+      below = sum_tiles<V>([&](Index number, int n, const TileGroup<V>& group) {
+        return sum_exponentials(n, group, tile(number), most, times);
+      });
+    }
     return {{most, add_lanes(times)}, below};
   }
   __device__ __forceinline__ void write(LogProb log_prob, Element* to, int64_t to_stride) const {
@@ -258,6 +261,26 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
     } else {
       for (Index c = lane_of_warp(); c < columns; c += 32)
         to[c * to_stride] = narrow<Element>(log_prob(widen<float>(from[c * stride])));
+    }
+  }
+
+ private:
+  // look_at(piece) for this lane's pieces, or of a row that has none look_at_one(x) for its elements.
+  template <class LookAt, class LookAtOne>
+  __device__ __forceinline__ void for_all(const LookAt& look_at, const LookAtOne& look_at_one) const {
+    if (!cached && !in_pieces()) {
+      for (Index c = lane_of_warp(); c < columns; c += 32) look_at_one(from[c * stride]);
+    } else if (!is_shifted()) {
+      for_pieces(from, [&](const Element* at, const Element* kept) { look_at(cached ? kept : at); });
+    } else {
+      constexpr int kOfTile = static_cast<int>(kTile), kLine = Lines<Element>::kLine;
+      const int mine = lane_of_warp() * kPiece;
+      const Element* at = cache + mine;
+      int left = static_cast<int>(columns);
+      for (; left > kOfTile; left -= kOfTile, at += kWideTile)  // what is behind the tile belongs to the next one
+#pragma unroll
+        for (int c = 0; c < kOfTile; c += kLine) look_at(at + c);
+      for (int c = 0; mine + c < shift() + left; c += kLine) look_at(at + c);
     }
   }
 };

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kLongThreads, kPartBlocks)
     int64_t target = 0;  // asked for long before it is needed
     if (of_batch == 0 && lane < rows_of_batch) target = l.labels.target_of(row + lane);
     mine.end(row + mine.first_row, there);
-    Scores scores = mine.template scores<shows_lse>(row + mine.first_row);
+    Scores scores = mine.template scores<shows_lse>(row + mine.first_row, there);
     if (done == 0 && lane == 0 && leads) ticket = take_unit(l.scratch);
 
     // The label's score before it is written over, in the first lane of its row.

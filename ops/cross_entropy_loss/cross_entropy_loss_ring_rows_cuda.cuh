@@ -11,21 +11,16 @@ namespace descend::cuda {
 template <class Element, RowsAre rows_are> class RowOfChunk {
   using Lanes = LanesOfRow<Element>;
   static constexpr int V = Lanes::V, kPiece = Vector<Element>::kCount, kOfTile = static_cast<int>(kTile);
-  static constexpr int kColumns = static_cast<int>(kSumColumns<double>), kLines = kExpLines / V;
-  static constexpr int kAtOnce = kLines * kColumns;  // columns that a tile's lanes look at together
-  static constexpr int kReadBehind = rows_are == RowsAre::kInPieces ? 0 : 2;  // and look a word further
-  using Sum = CrossEntropyTileSum<Element, false>;
+  static constexpr int kLogTerms = 12;  // of a row
+  // Words of halves that are put together have a half that another warp may be writing over.
+  static constexpr RowsAre kTilesAre = rows_are == RowsAre::kInPieces ? RowsAre::kInPieces : RowsAre::kAnyhow;
 
  public:
   const Lanes lanes;
   const int rank;  // of the row's lanes
 
-  __device__ __forceinline__ RowOfChunk(const RingRows<Element>& rows, int classes)
-      : lanes{rows.tiles * Lanes::kLanes},
-        rank(lane_of_warp() & (lanes.count - 1)),
-        first_of_tile_(rank / Lanes::kLanes * kOfTile),
-        width_(min(max(classes - first_of_tile_, 0), kOfTile)),
-        widest_(min(classes, kOfTile)) {}
+  __device__ __forceinline__ explicit RowOfChunk(const RingRows<Element>& rows)
+      : lanes{rows.tiles * Lanes::kLanes}, rank(lane_of_warp() & (lanes.count - 1)) {}
 
   // The chunk's elements from `begin` on, up to `end`.
   __device__ __forceinline__ void set(Element* chunk, int begin, int end) {
@@ -39,25 +34,23 @@ template <class Element, RowsAre rows_are> class RowOfChunk {
 #pragma unroll
     for (Element& each : largest.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
     for_pieces([&](const Element* at) { keep_larger(largest.at, load_at_once<Vector<Element>>(at).at); });
+    const Columns<Element, 2> rest = load_rest();
     Scores scores{kLeastMost, 0, 0, 0};
 #pragma unroll
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
-    for_rest([&](const Element& x) { scores.most = std::fmax(scores.most, widen<float>(x)); });
+#pragma unroll
+    for (const Element each : rest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = lanes.largest(scores.most);
-    const TileScores<Element, rows_are> of_tile{chunk_ + begin_ + first_of_tile_, 1};
-    Sum column[V] = {};
-    int times = 0, done = 0;
-#pragma unroll 1
-    for (; done + kAtOnce < widest_; done += kAtOnce)
-      if (done + kAtOnce + kReadBehind <= width_)
-        add<true>(of_tile, done, scores.most, times, column);
-      else if (done < width_)
-        add<false>(of_tile, done, scores.most, times, column);
-    // Lanes whose tile is full do the same as the others here: they would wait for them.
-    if (done < width_) add<false>(of_tile, done, scores.most, times, column);
-    __syncwarp();
-    scores.below = lanes.sum_of_tiles(double{add_columns<V>(column, ~0u)} * 0x1p-100);
-    scores.times = lanes.sum(times);
+    QuickSum<Element> sum(scores.most);
+    for_pieces([&](const Element* at) { sum.add(load_at_once<Vector<Element>>(at)); });
+    if (rows_are != RowsAre::kInPieces) sum.add(rest);
+    const double quick = sum.total(lanes.over_row(sum.sum, [](double a, double b) { return a + b; }));
+    scores.below = kept_sum<Element>(quick, true, true, kLogTerms, [&] {
+      const int first = begin_ + rank / Lanes::kLanes * kOfTile;  // of the lane's tile
+      const TileScores<Element, kTilesAre> tile{chunk_ + first, 1};
+      return lanes.sum_of_tiles(exact_sum<V>(min(max(end_ - first, 0), kOfTile), tile, scores.most));
+    });
+    scores.times = lanes.sum(sum.times);
     return scores;
   }
   __device__ __forceinline__ Element operator[](int column) const { return chunk_[begin_ + column]; }
@@ -78,38 +71,27 @@ template <class Element, RowsAre rows_are> class RowOfChunk {
 #pragma unroll 4
     for (int c = whole_begin_ + rank * kPiece; c < whole_end_; c += lanes.count * kPiece) f(chunk_ + c);
   }
-  template <class F> __device__ __forceinline__ void for_rest(const F& f) const {
-    if constexpr (rows_are == RowsAre::kInPieces) return;
-    if (begin_ + rank < whole_begin_) f(chunk_[begin_ + rank]);
-    if (whole_end_ + rank < end_) f(chunk_[whole_end_ + rank]);
+  // This lane's elements before the whole pieces, and behind them; -Inf for none.
+  __device__ __forceinline__ Columns<Element, 2> load_rest() const {
+    const Element none = narrow<Element>(-std::numeric_limits<float>::infinity());
+    if constexpr (rows_are == RowsAre::kInPieces) return {none, none};
+    return {is_before() ? chunk_[begin_ + rank] : none, is_behind() ? chunk_[whole_end_ + rank] : none};
   }
+  __device__ __forceinline__ bool is_before() const { return begin_ + rank < whole_begin_; }
+  __device__ __forceinline__ bool is_behind() const { return whole_end_ + rank < end_; }
   template <class Form> __device__ __forceinline__ void write_in_form(const Form& log_prob) const {
     for_pieces([&](Element* at) { *reinterpret_cast<uint4*>(at) = std::bit_cast<uint4>(piece_of(at, log_prob)); });
-    for_rest([&](Element& x) { x = narrow<Element>(log_prob(widen<float>(x))); });
+    if constexpr (rows_are == RowsAre::kInPieces) return;
+    const Columns<Element, 2> rest = load_rest();
+    float result[2];
+    widen_all(rest, result);
+#pragma unroll
+    for (float& each : result) each = log_prob(each);
+    Columns<Element, 2> to;
+    narrow_all(result, to.at);
+    if (is_before()) chunk_[begin_ + rank] = to.at[0];
+    if (is_behind()) chunk_[whole_end_ + rank] = to.at[1];
   }
-  // The exponentials of the lane's columns of kLines lines; `whole`: all are the row's.  Behind it are rows that
-  // another warp may write meanwhile; those begin with a word, so that nothing of them is read.
-  template <bool whole>
-  __device__ __forceinline__ void add(const TileScores<Element, rows_are>& of_tile, int done, float most, int& times,
-                                      Sum (&column)[V]) const {
-    const int first = done + rank % Lanes::kLanes * V;
-    Columns<Element, V> x[kLines];
-#pragma unroll
-    for (int r = 0; r < kLines; ++r) {
-      const int c = first + r * kColumns;
-      x[r] = whole ? of_tile.template columns<V>(c) : of_tile.template columns_before<V>(c, width_);
-    }
-    float term[kLines][V];
-    exps_below<false>(x, most, times, term, [&](int r, int j) {
-      return whole || first + r * kColumns + (rows_are == RowsAre::kInPieces ? 0 : j) < width_;
-    });
-#pragma unroll
-    for (int r = 0; r < kLines; r += 2)
-#pragma unroll
-      for (int j = 0; j < V; ++j) column[j] += Sum{term[r][j] + term[r + 1][j]};
-  }
-
-  const int first_of_tile_, width_, widest_;  // of the lane's tile: its scores; the row's longest has so many
   Element* chunk_;
   int begin_, end_, whole_begin_, whole_end_;  // the row's; of its whole pieces
 };
@@ -131,7 +113,7 @@ __global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
     add_losses(l, rows, ring, other);
   } else {
     const int classes = static_cast<int>(l.a.labels.classes);
-    RowOfChunk<Element, rows_are> mine(rows, classes);
+    RowOfChunk<Element, rows_are> mine(rows);
     const int row = warp % R::kWarpsOfTeam * rows.at_once + lane / mine.lanes.count;
     ChunkNumber<Element> number;
     for (number.add(warp / R::kWarpsOfTeam, rows.chunks);; number.add(R::kTeams, rows.chunks)) {

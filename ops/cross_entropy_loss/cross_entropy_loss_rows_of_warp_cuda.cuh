@@ -14,6 +14,8 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   using Lanes = LanesOfRow<Element>;
   static constexpr int V = Lanes::V, kLanes = Lanes::kLanes, kPiece = Vector<Element>::kCount;
   using Part = PartOfRow<Element, rows_are, true>;
+  static constexpr int kLogTerms = 12, kColumns = static_cast<int>(kSumColumns<double>);
+  static_assert(P::kColumns <= 1 << kLogTerms);
 
  public:
   int first_row, first_column, columns;  // of a round; of the part, and how many
@@ -73,7 +75,7 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   }
   // Of a lane's row, of those from number `row` on: the largest score in each of its lanes, the sums in the first.  A
   // row that is not there gives something that nobody asks for.
-  template <bool shows_lse> __device__ __forceinline__ Scores scores(int64_t row) const {
+  template <bool shows_lse> __device__ __forceinline__ Scores scores(int64_t row, int there) const {
     const int shift = shift_in(row);
     const Lanes lanes{lanes_of_row};
     const TileScores<Element, RowsAre::kInPieces> from_piece{tile_, 1};
@@ -82,17 +84,33 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
 #pragma unroll
     for (Element& each : largest.at) each = narrow<Element>(-std::numeric_limits<float>::infinity());
 #pragma unroll 8
-    for (int c = group_.rank * V; c < to_look_at(shift); c += static_cast<int>(kSumColumns<double>))
+    for (int c = group_.rank * V; c < to_look_at(shift); c += kColumns)
       keep_larger(largest.at, from_piece.template columns<V>(c).at);
     Scores scores{kLeastMost, 0, 0, 0};
 #pragma unroll
     for (const Element each : largest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = lanes.largest(scores.most);
     int times = 0;
-    scores.below = sum_exponentials<shows_lse, true>(padded(), group_, of_tile, scores.most, times);
+    if constexpr (kSumsQuickly<Element, shows_lse>) {
+      QuickSum<Element> sum(scores.most);
+      const int end = to_look_at(shift), whole = end / kExpColumns * kExpColumns;
+#pragma unroll 1
+      for (int c = group_.rank * V; c < whole; c += 2 * kColumns) {
+        const Columns<Element, V> two[2] = {from_piece.template columns<V>(c),
+                                            from_piece.template columns<V>(c + kColumns)};
+        sum.add(two);
+      }
+      if (rows_are != RowsAre::kInPieces && group_.rank * V < end - whole)
+        sum.add(from_piece.template columns<V>(whole + group_.rank * V));
+      times = sum.times;
+      const double quick = sum.total(lanes.over_row(sum.sum, [](double a, double b) { return a + b; }));
+      scores.below = kept_sum<Element>(quick, lane_of_warp() < there * lanes_of_row, cut_.parts == 1, kLogTerms,
+                                       [&] { return lanes.sum_of_tiles(exact_sum<V>(width_, of_tile, scores.most)); });
+    } else {
+      scores.below = lanes.sum_of_tiles(sum_exponentials<true>(padded(), group_, of_tile, scores.most, times));
+    }
     const bool smooth = may_smooth && (rows_are != RowsAre::kAnyhow || l_.a.smoothing != 0);
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);
-    scores.below = lanes.sum_of_tiles(scores.below);
     scores.times = lanes.sum(times);
     if (smooth) scores.distance = lanes.sum_of_tiles(scores.distance);
     return scores;

@@ -30,15 +30,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 // The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
 //
-// shows_lse: a result is the largest score plus the logarithm of the sum.  What is left of the two where they cancel
-// shows what a half does not otherwise, and halves have the exponential of floats.
-template <class Element, bool shows_lse = false> struct ExpBelow {
+// exactly: halves have the exponential of floats.  Otherwise theirs is brief (brief_exp_parts).
+template <class Element, bool exactly = false> struct ExpBelow {
   static constexpr int kLift = 100;
   static constexpr double kDrop = 0x1p-100;
   static constexpr float kFloor = -155;
 
   template <class D, class V> static HWY_INLINE V term(D d, V x, V most, hn::Mask<D>& is_most) {
-    constexpr bool brief = sizeof(Element) == 2 && !shows_lse;
+    constexpr bool brief = sizeof(Element) == 2 && !exactly;
     V difference, shifted, p;
     if constexpr (std::is_same_v<Element, float>) {
       V low;
@@ -50,7 +49,7 @@ template <class Element, bool shows_lse = false> struct ExpBelow {
       // exponentials is as small as that score, and loses d * 2^-24 of itself: below 2^-26 for as many as memory holds.
       difference = hn::Sub(x, most);
       if constexpr (brief)
-        p = brief_exp_parts(d, difference, 1, shifted);
+        p = brief_exp_parts(d, difference, shifted);
       else
         p = quick_exp_parts(d, difference, shifted);
     }
@@ -106,8 +105,15 @@ template <class Element> HWY_NOINLINE float largest(const Element* x, int64_t n,
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(a, b), hn::Max(c, e))));
 }
 
+// How far a quick sum may be from the exact one, by what exponentials lose, 20 additions as float and the exact sum.
+inline constexpr double kErrorOfQuickSum = formulas::kBriefExpError + 20 * 0x1p-24 + 0x1.4p-23;
+
+// What a tile's exponentials are added as, quick ones of halves with 20 roundings at most.
+template <class Element, bool exactly>
+using TileSum = std::conditional_t<sizeof(Element) == 2 && !exactly, float, double>;
+
 // A tile's exponentials are added in kColumns columns: two neighbours of a column as float, so that they lose no more
-// than one of them has lost already, and these sums as CrossEntropyTileSum says.
+// than one of them has lost already, and these sums as TileSum says.
 inline constexpr int64_t kColumns = 16;  // what a vector of any target holds, or a multiple
 inline constexpr int64_t kPair = 2 * kColumns;
 
@@ -155,7 +161,7 @@ template <class D, class Count> HWY_INLINE void count_lanes(D d, hn::Mask<D> mas
 }
 
 // The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
-template <bool shows_lse, class Element>
+template <bool exactly, class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float most, int64_t& times) {
   const hn::CappedTag<float, kColumns> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -165,11 +171,11 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     std::fill_n(std::copy_n(x + full, rest, last), kPair - rest,
                 narrow<Element>(-std::numeric_limits<float>::infinity()));
   }
-  HWY_ALIGN CrossEntropyTileSum<Element, shows_lse> column[kColumns];
+  HWY_ALIGN TileSum<Element, exactly> column[kColumns];
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
   const auto term = [&](const Element* at) HWY_ATTR {
     hn::Mask<decltype(d)> is_most;
-    const auto below = ExpBelow<Element, shows_lse>::term(d, load_as(d, at), hn::Set(d, most), is_most);
+    const auto below = ExpBelow<Element, exactly>::term(d, load_as(d, at), hn::Set(d, most), is_most);
     count_lanes(d, is_most, equal);
     return below;
   };
@@ -188,7 +194,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     sum_lanes(d, add, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  return sum_columns<kColumns / 2>(column) * ExpBelow<Element, shows_lse>::kDrop;
+  return sum_columns<kColumns / 2>(column) * ExpBelow<Element, exactly>::kDrop;
 }
 
 // The same of a row of n <= kPair, of terms that ExpBelow's operator() made.  Reads kPair of them.

@@ -55,22 +55,14 @@ struct Scores {
 };
 
 // exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast the result is of no use; for NaN it is NaN, or with `of_numbers` of no use, either.  shows_lse: halves have
-// the exponential of floats, for the reason that the CPU's ExpBelow has.
+// kLeast the result is of no use; for NaN it is NaN.
 inline constexpr float kLeast = -155;
-template <class Element, bool shows_lse, bool of_numbers>
-DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
+template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
   const Lane<float> d;
   const float minus_most = 0 - most;  // not -0
   difference = x + minus_most;
-  constexpr bool brief = sizeof(Element) == 2 && !shows_lse;
   float shifted, p;
-  if constexpr (brief && of_numbers) {
-    p = brief_exp_parts(d, difference, 0x1p100f, shifted);
-    return __uint_as_float(__float_as_uint(p) + (__float_as_uint(shifted) << 23));  // times 2^k: the exponent's bits
-  } else if constexpr (brief) {
-    p = brief_exp_parts(d, difference, 1, shifted);
-  } else if constexpr (sizeof(Element) == 2) {
+  if constexpr (sizeof(Element) == 2) {
     p = quick_exp_parts(d, difference, shifted);
   } else {
     // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
@@ -79,25 +71,21 @@ DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) 
     p = quick_exp_parts(d, difference, small - (difference - large), shifted);
   }
   const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
-  return brief ? power * p : std::fma(power, p, power);
+  return std::fma(power, p, power);
 }
 
 // exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(kLeast).
-template <class Element, bool shows_lse = false> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
-  float difference, result = exp_of_difference<Element, shows_lse, false>(x, most, difference);
+template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
+  float difference, result = exp_of_difference<Element>(x, most, difference);
   asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
   equal += difference == 0;
   return difference == 0 || difference < kLeast ? 0 : result;
 }
 
 // The same of many scores.  Most often none is the largest, far below it or NaN: one look at all of them is enough.
-// What is_there(r, j) says no to is no score; its result is 0.
-struct AllAreThere {
-  __device__ constexpr bool operator()(int, int) const { return true; }
-};
-template <bool shows_lse, class Element, int rows, int V, class IsThere = AllAreThere>
+template <class Element, int rows, int V>
 __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
-                                           float (&result)[rows][V], const IsThere& is_there = {}) {
+                                           float (&result)[rows][V]) {
   int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -106,9 +94,8 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float difference;
-      result[r][j] = exp_of_difference<Element, shows_lse, true>(wide[j], most, difference);
-      if (!is_there(r, j)) result[r][j] = 0;
-      largest = max(largest, is_there(r, j) ? __float_as_int(difference) : INT_MIN);
+      result[r][j] = exp_of_difference<Element>(wide[j], most, difference);
+      largest = max(largest, __float_as_int(difference));
     }
   }
   if (largest <= __float_as_int(kLeast)) return;
@@ -116,7 +103,6 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
   for (int r = 0; r < rows; ++r)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      if (!is_there(r, j)) continue;
       const float difference = widen<float>(x[r].at[j]) + (0 - most);  // as above, not -0
       equal += difference == 0;
       if (__float_as_int(difference) > __float_as_int(kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
@@ -142,7 +128,7 @@ template <class Element, RowsAre rows_are> struct TileScores {
     if constexpr (rows_are == RowsAre::kInPieces) {
       return *reinterpret_cast<const Columns<Element, V>*>(at + c);
     } else if constexpr (rows_are == RowsAre::kTogether && sizeof(Element) == 2) {
-      return from_words<V>(c, [](int) { return true; });
+      return from_words<V>(c);
     } else {
       Columns<Element, V> some;
 #pragma unroll
@@ -150,23 +136,15 @@ template <class Element, RowsAre rows_are> struct TileScores {
       return some;
     }
   }
-  // Halves, of words that begin before number `end`; others are not read.
-  template <int V> __device__ __forceinline__ Columns<Element, V> columns_before(int c, int end) const {
-    if constexpr (rows_are == RowsAre::kInPieces)
-      return c < end ? columns<V>(c) : Columns<Element, V>{};
-    else
-      return from_words<V>(c, [&](int number) { return number < end; });
-  }
 
  private:
-  template <int V, class IsRead>
-  __device__ __forceinline__ Columns<Element, V> from_words(int c, const IsRead& is_read) const {
+  template <int V> __device__ __forceinline__ Columns<Element, V> from_words(int c) const {
     const int odd = static_cast<int>(reinterpret_cast<uintptr_t>(at) / 2 % 2);
     const auto* const words = reinterpret_cast<const uint32_t*>(at - odd + c);
     uint32_t word[V / 2 + 1];
     Columns<uint32_t, V / 2> result;
 #pragma unroll
-    for (int j = 0; j <= V / 2; ++j) word[j] = is_read(c - odd + 2 * j) ? words[j] : 0;
+    for (int j = 0; j <= V / 2; ++j) word[j] = words[j];
 #pragma unroll
     for (int j = 0; j < V / 2; ++j)
       result.at[j] = __funnelshift_r(word[j], word[j + 1], static_cast<unsigned>(odd * 16));
@@ -175,16 +153,15 @@ template <class Element, RowsAre rows_are> struct TileScores {
 };
 
 // The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
-// first thread.  Two neighbours of a column are added as float, these sums as CrossEntropyTileSum says.  `whole`: n is
-// a multiple of kExpColumns.
+// first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n is a multiple of
+// kExpColumns.
 inline constexpr int kExpLines = 8, kExpColumns = kExpLines * static_cast<int>(kSumColumns<double>);
-template <bool shows_lse, bool whole = false, int V, class Element, RowsAre rows_are>
+template <bool whole = false, int V, class Element, RowsAre rows_are>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
                                                    const TileScores<Element, rows_are>& scores, float most,
                                                    int& equal) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = kExpLines / V;  // looked at together
-  using Sum = CrossEntropyTileSum<Element, shows_lse>;
-  Sum column[V] = {};
+  double column[V] = {};
   int i = group.rank * V;
 #pragma unroll 1
   for (; i + (kRows - 1) * kColumns + V <= n; i += kRows * kColumns) {
@@ -192,23 +169,22 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int r = 0; r < kRows; ++r) x[r] = scores.template columns<V>(i + r * kColumns);
     float term[kRows][V];
-    exps_below<shows_lse>(x, most, equal, term);
+    exps_below(x, most, equal, term);
 #pragma unroll
     for (int r = 0; r < kRows; r += 2)
 #pragma unroll
-      for (int j = 0; j < V; ++j) column[j] += Sum{term[r][j] + term[r + 1][j]};
+      for (int j = 0; j < V; ++j) column[j] += double{term[r][j] + term[r + 1][j]};
   }
 #pragma unroll 1
   for (; !whole && i < n; i += 2 * kColumns)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if (i + j >= n) continue;
-      float sum = exp_below<Element, shows_lse>(widen<float>(scores(i + j)), most, equal);
-      if (i + j + kColumns < n)
-        sum += exp_below<Element, shows_lse>(widen<float>(scores(i + j + kColumns)), most, equal);
-      column[j] += Sum{sum};
+      float pair = exp_below<Element>(widen<float>(scores(i + j)), most, equal);
+      if (i + j + kColumns < n) pair += exp_below<Element>(widen<float>(scores(i + j + kColumns)), most, equal);
+      column[j] += double{pair};
     }
-  return double{add_columns<V>(column, group.mask)} * 0x1p-100;
+  return add_columns<V>(column, group.mask) * 0x1p-100;
 }
 
 // The sum of weight * (score - most) over the n <= kTile classes from number `first` on, in the group's first thread.

@@ -4,6 +4,7 @@
 // and no warp waits for another: some compute while others wait for memory.  Warps take rows as they come along: not
 // all multiprocessors get the same share of the memory's bandwidth.
 #pragma once
+#include "ops/cross_entropy_loss/cross_entropy_loss_quick_sum_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_rows_cuda.cuh"
 
 namespace descend::cuda {
@@ -36,25 +37,32 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     staged_rows(const __grid_constant__ Loss<Element> l, Divisor pieces_of_row) {
   using S = StagedRows<Element>;
   using Piece = Vector<Element>;
+  constexpr bool kTight = kClasses == 128 && !smooth;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   // A warp begins with the unit of its own number, and asks for another number whenever it begins with one.
   const int64_t unit = unit_of_rows(l.cut, S::kRows), warps = int64_t{gridDim.x} * S::kWarps,
                 number = blockIdx.x * S::kWarps + warp;
   const auto take = [&] { return lane == 0 ? take_unit(l.scratch) : 0; };
-  const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes), apart = S::pieces_apart(classes);
+  const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes);
+  const int per_row = classes / S::kInPiece, apart = kTight ? per_row : S::pieces_apart(classes);
   const int lines = classes / S::kColumns;  // of a row
   Piece* const stage = shared_memory<Piece>() + warp * S::kRows * apart;
   const int mine = lane % S::kRows, rank = lane / S::kRows;  // row of the batch, and which of its threads
   Piece* const my_row = stage + mine * apart;
-  const auto my_line = [&](int line) { return my_row + (line * S::kShare + rank) * S::kPieces; };
+  // Where a piece of a row is in it.
+  const auto swizzle = [](int row) { return kTight && sizeof(Element) == 4 ? row % 4 * 2 : 0; };
+  // This thread's pieces, each once; those of a line together, but in tight rows of halves.
+  const int turn = !kTight ? 0 : sizeof(Element) == 4 ? swizzle(mine) + mine / 4 % 2 : mine % 8;
+  const auto my_piece = [&](int line, int p) -> Piece& {
+    return my_row[((line * S::kShare + rank) * S::kPieces + p) ^ turn];
+  };
   // f(staged, i) for this lane's pieces of so many rows, which lie 16 * i bytes behind its first.
-  const int per_row = classes / S::kInPiece;
   const auto for_pieces = [&](int rows, const auto& f) {
 #pragma unroll 1
     for (int i = 0; i + lane < rows * per_row; i += 32) {
       uint32_t column = static_cast<uint32_t>(i + lane);
       const uint32_t row = pieces_of_row.divide(column);
-      f(stage + row * apart + column, i);
+      f(stage + row * apart + (static_cast<int>(column) ^ swizzle(static_cast<int>(row))), i);
     }
   };
   // Of the batch that begins with row `first` of a unit, which may lie behind the last row.
@@ -81,33 +89,61 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
 #pragma unroll 4
     for (int line = 0; line < lines; ++line)
 #pragma unroll
-      for (int p = 0; p < S::kPieces; ++p) keep_larger(most.at, my_line(line)[p].at);
+      for (int p = 0; p < S::kPieces; ++p) keep_larger(most.at, my_piece(line, p).at);
 #pragma unroll
     for (const Element each : most.at) scores.most = std::fmax(scores.most, widen<float>(each));
     if constexpr (S::kShare == 2) scores.most = std::fmax(scores.most, __shfl_xor_sync(~0u, scores.most, S::kRows));
     scores.most += 0.0f;
-    using Sum = CrossEntropyTileSum<Element, false>;
-    Sum column[S::V] = {};
     int times = 0;
-    const auto exp_of = [&](float x) { return exp_below<Element>(x, scores.most, times); };
-#pragma unroll 1
-    for (int line = 0; line + 1 < lines; line += 2)
+    if constexpr (kSumsQuickly<Element, false>) {
+      QuickSum<Element> sum(scores.most);
+#pragma unroll 2
+      for (int line = 0; line < lines; ++line)
 #pragma unroll
-      for (int p = 0; p < S::kPieces; ++p) {
-        float one[S::kInPiece], other[S::kInPiece];
-        widen_all(my_line(line)[p], one);
-        widen_all(my_line(line + 1)[p], other);
-#pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j) column[p * S::kInPiece + j] += Sum{exp_of(one[j]) + exp_of(other[j])};
+        for (int p = 0; p < S::kPieces; ++p) sum.add_without_question(my_piece(line, p));
+      times = sum.times_without_question();
+      const double quick = sum.total(sum.sum);
+      CrossEntropyKeptSum<Element> kept_sum(quick, true);
+      // Rows that are not sure are added up exactly, two at a time, each by a half of the warp.
+      constexpr int kHalf = TileGroup<1>::kSize;
+      unsigned unsure = __ballot_sync(~0u, lane < rows && !kept_sum.is_sure(error_of_quick_sum(quick, 8)));
+      while (unsure != 0) {
+        const int one = __ffs(static_cast<int>(unsure)) - 1;
+        unsure &= unsure - 1;
+        const int other = unsure != 0 ? __ffs(static_cast<int>(unsure)) - 1 : one;
+        unsure &= unsure - 1;
+        const int of_half = lane < kHalf ? one : other;
+        const TileScores<Element, RowsAre::kInPieces> of_row{reinterpret_cast<const Element*>(stage + of_half * apart),
+                                                             1};
+        const double exact = exact_sum<1>(classes, of_row, __shfl_sync(~0u, scores.most, of_half));
+        const double of_one = __shfl_sync(~0u, exact, 0), of_other = __shfl_sync(~0u, exact, kHalf);
+        if (lane == one) kept_sum = {of_one, true};
+        if (lane == other) kept_sum = {of_other, true};
       }
-    if (lines % 2 != 0) {
+      scores.below = kept_sum.kept();
+    } else {
+      const auto exp_of = [&](float x) { return exp_below<Element>(x, scores.most, times); };
+      double column[S::V] = {};
+#pragma unroll 1
+      for (int line = 0; line + 1 < lines; line += 2)
 #pragma unroll
-      for (int p = 0; p < S::kPieces; ++p)
+        for (int p = 0; p < S::kPieces; ++p) {
+          float one[S::kInPiece], other[S::kInPiece];
+          widen_all(my_piece(line, p), one);
+          widen_all(my_piece(line + 1, p), other);
 #pragma unroll
-        for (int j = 0; j < S::kInPiece; ++j)
-          column[p * S::kInPiece + j] += Sum{exp_of(widen<float>(my_line(lines - 1)[p].at[j]))};
+          for (int j = 0; j < S::kInPiece; ++j)
+            column[p * S::kInPiece + j] += double{exp_of(one[j]) + exp_of(other[j])};
+        }
+      if (lines % 2 != 0) {
+#pragma unroll
+        for (int p = 0; p < S::kPieces; ++p)
+#pragma unroll
+          for (int j = 0; j < S::kInPiece; ++j)
+            column[p * S::kInPiece + j] += double{exp_of(widen<float>(my_piece(lines - 1, p).at[j]))};
+      }
+      scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
     }
-    scores.below = double{add_columns<S::V, S::kColumns, S::kRows>(column, ~0u)} * 0x1p-100;
     if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
     scores.times = times;
     if constexpr (smooth) {
@@ -116,7 +152,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
       for (int line = 0; line < lines; ++line)
 #pragma unroll
         for (int p = 0; p < S::kPieces; ++p) {
-          const Piece piece = my_line(line)[p];
+          const Piece piece = my_piece(line, p);
           const int number = line * S::kColumns + rank * S::V + p * S::kInPiece;
 #pragma unroll
           for (int j = 0; j < S::kInPiece; ++j)
@@ -132,7 +168,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
       f = scores.template log_prob<Element>(log_sum);
       typename Loss<Element>::Label at_label;
       if (label != kNoClass)
-        at_label = {true, l.labels.weight_of(label), reinterpret_cast<const Element*>(my_row)[label]};
+        at_label = {true, l.labels.weight_of(label),
+                    my_row[label / S::kInPiece ^ swizzle(mine)].at[label % S::kInPiece]};
       done = l.finish(first + lane, at_label, scores.most, scores.distance, log_sum);
     }
     if constexpr (S::kShare == 2) f = {__shfl_sync(~0u, f.high, mine), __shfl_sync(~0u, f.low, mine)};
@@ -141,7 +178,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     for (int line = 0; line < lines; ++line)
 #pragma unroll
       for (int p = 0; p < S::kPieces; ++p) {
-        Piece& piece = my_line(line)[p];
+        Piece& piece = my_piece(line, p);
         Piece x = piece;
         float result[S::kInPiece];
         widen_all(x, result);
@@ -164,17 +201,19 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
     if (kClasses != 0 && rows == S::kRows && next_rows == S::kRows) {  // without questions, four at a time
       constexpr int kPerRow = kClasses == 0 ? 1 : kClasses / S::kInPiece, kTimes = S::kRows * kPerRow / 32;
       static_assert(kClasses == 0 || (32 % kPerRow == 0 && kTimes % 4 == 0));
-      Piece* const staged = stage + lane / kPerRow * apart + lane % kPerRow;
-      const int step = 32 / kPerRow * apart;
+      const auto staged = [&](int i) {
+        if (kTight) return stage + i * 32 + (lane ^ swizzle(i * 32 / kPerRow));  // a row of halves has no swizzle
+        return stage + (i * 32 + lane) / kPerRow * apart + lane % kPerRow;
+      };
 #pragma unroll
       for (int i = 0; i < kTimes; i += 4) {
         Piece some[4];
 #pragma unroll
-        for (int j = 0; j < 4; ++j) some[j] = staged[(i + j) * step];
+        for (int j = 0; j < 4; ++j) some[j] = *staged(i + j);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
           store_at_once(to + (i + j) * 32, some[j]);
-          begin_copy(staged + (i + j) * step, from + (i + j) * 32);
+          begin_copy(staged(i + j), from + (i + j) * 32);
         }
       }
     } else {

@@ -8,6 +8,7 @@ namespace descend {
 
 struct bfloat16 {
   uint16_t bits;
+  static constexpr int kDigits = 8;  // of its significand
 
   // Nearest, ties to even; subnormals kept; a NaN stays a (quiet) NaN.
   static constexpr bfloat16 from(float value) {

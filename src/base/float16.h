@@ -8,6 +8,7 @@ namespace descend {
 
 struct float16 {
   uint16_t bits;
+  static constexpr int kDigits = 11;  // of its significand
 
   // Nearest, ties to even; subnormals kept; overflow becomes infinity; a NaN stays a (quiet) NaN.
   static constexpr float16 from(float value) {

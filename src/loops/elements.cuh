@@ -125,6 +125,12 @@ template <class Element, int V> __device__ __forceinline__ void keep_larger(Elem
   }
 }
 
+// Which of two halves are equal: 0xffff at the place of each in a word.  -0 is 0, and NaN nothing.
+template <class Half> __device__ __forceinline__ uint32_t equals(Columns<Half, 2> a, Columns<Half, 2> b) {
+  using Two = std::conditional_t<std::is_same_v<Half, float16>, __half2, __nv_bfloat162>;
+  return __heq2_mask(reinterpret_cast<const Two&>(a), reinterpret_cast<const Two&>(b));
+}
+
 // Element `index` of an operand whose dtype only the run knows: FLOAT, FLOAT16, BF16, DOUBLE.
 template <class T> __device__ __forceinline__ T load_as(DataType dtype, const void* from, int64_t index) {
   switch (dtype) {

@@ -11,7 +11,7 @@
 //   exp_parts(d, high, low, k, m_low)                     exp(high + low) = (returned + m_low) * 2^k
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
 //   quick_exp_parts<of_halves>(d, x, shifted)             half the work, twice the error; for halves less; see there
-//   brief_exp_parts(d, x, factor, shifted)                less still, for halves; see there
+//   brief_exp_parts(d, x, shifted)                        less still, for halves; see there
 //   quick_exp_parts(d, high, low, shifted)                quick_expm1_of_negative<of_halves>(d, x)
 //   at_most(d, bound, x)      clamp(d, x, low, high)             bounds are not 0; a NaN stays
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
@@ -145,8 +145,8 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V expm1(D d, V high, V low) 
 template <bool of_halves = false, class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V x, V& shifted) {
   return formulas::quick_exp_parts<of_halves>(VectorMath<D>{d}, x, shifted);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V brief_exp_parts(D d, V x, hn::TFromD<D> factor, V& shifted) {
-  return formulas::brief_exp_parts(VectorMath<D>{d}, x, factor, shifted);
+template <class D, class V = hn::Vec<D>> HWY_INLINE V brief_exp_parts(D d, V x, V& shifted) {
+  return formulas::brief_exp_parts(VectorMath<D>{d}, x, shifted);
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V high, V low, V& shifted) {
   return formulas::quick_exp_parts(VectorMath<D>{d}, high, low, shifted);

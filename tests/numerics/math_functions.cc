@@ -36,7 +36,7 @@ template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T
     if (which == kQuickExpm1) result = quick_expm1_of_negative(d, negative);
     if constexpr (sizeof(T) == 4) {
       if (which == kHalvesExp) result = quick_exp_parts<true>(d, negative, k);
-      if (which == kBriefExp) result = brief_exp_parts(d, negative, 4, k);
+      if (which == kBriefExp) result = brief_exp_parts(d, negative, k);
       if (which == kHalvesExpm1) result = quick_expm1_of_negative<true>(d, negative);
     } else if (which == kHalvesExp || which == kHalvesExpm1 || which == kBriefExp) {
       result = hn::Zero(d);  // there are none of double

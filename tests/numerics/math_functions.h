@@ -92,7 +92,7 @@ template <class T> T evaluate_scalar(Function which, T x, T y) {
       if constexpr (sizeof(T) == 4) return scalar::quick_exp_parts<true>(o, negative, k);
       return 0;
     case kBriefExp:
-      if constexpr (sizeof(T) == 4) return scalar::brief_exp_parts(o, negative, T{4}, k);
+      if constexpr (sizeof(T) == 4) return scalar::brief_exp_parts(o, negative, k);
       return 0;
     case kHalvesExpm1:
       if constexpr (sizeof(T) == 4) return scalar::quick_expm1_of_negative<true>(o, negative);

@@ -74,6 +74,11 @@ template <class T> T __shfl_sync(unsigned mask, T value, int source) {
 template <class T> T __shfl_xor_sync(unsigned mask, T value, int bits) {
   return descend::emulated::exchange(mask, value, descend::emulated::lane() ^ static_cast<unsigned>(bits));
 }
+inline unsigned __ballot_sync(unsigned mask, int vote) {
+  unsigned all = vote != 0 ? 1u << descend::emulated::lane() : 0;
+  for (int bits = 16; bits > 0; bits /= 2) all |= __shfl_xor_sync(mask, all, bits);
+  return all;
+}
 inline bool __any_sync(unsigned mask, int vote) {
   int any = vote != 0;
   for (int bits = 16; bits > 0; bits /= 2) any |= __shfl_xor_sync(mask, any, bits);
@@ -131,6 +136,12 @@ Status start_early(const CudaLaunch& on, void (*kernel)(Parameters...), int64_t 
 inline void let_next_kernel_begin() {}
 inline void wait_for_kernel_before() {}
 inline void wait_for_cycles(unsigned) {}
+// As far from 2^x as a card may be, here up and there down: nothing may show it.
+inline float exp2_of_card(float x) {
+  const double exact = std::exp2(double{x});
+  if (!(exact >= double{std::numeric_limits<float>::min()})) return x != x ? x : 0;
+  return static_cast<float>(exact * (std::bit_cast<uint32_t>(x) / 7 % 2 != 0 ? 1 + 0x1.8p-23 : 1 - 0x1.8p-23));
+}
 class Meeting {
  public:
   void open(int warps) { threads_ = warps * 32, arrived_ = 0; }
