@@ -79,8 +79,10 @@ template <class Element> class CrossEntropyKeptSum {
   // Whether all numbers within `error` of the sum, relative to it, are rounded as it is; error is below 2^-kBits / 8.
   DESCEND_HOST_DEVICE bool is_sure(double error) const {
     constexpr uint64_t kExponent = uint64_t{0x7ff} << 52;
-    const double power = std::bit_cast<double>(std::bit_cast<uint64_t>(sum_) & kExponent);
-    return sum_ >= kLeastSure && std::fabs(sum_ - kept_) + sum_ * error < power / (1 << bits_);
+    const uint64_t exponent = std::bit_cast<uint64_t>(sum_) & kExponent;
+    const double half =
+        std::bit_cast<double>(exponent - (static_cast<uint64_t>(bits_) << 52));  // of what bits are apart
+    return sum_ >= kLeastSure && std::fabs(sum_ - kept_) + sum_ * error < half;
   }
 
  private:
