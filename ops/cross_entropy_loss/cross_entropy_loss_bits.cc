@@ -223,6 +223,14 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "none", 0, true}, {});
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "sum", 0, true}, {});
     }
+  // And where a chunk has fewer rows than these, or warps fewer lanes for one.
+  for (DataType t : {DataType::kFloat16, DataType::kBfloat16})
+    for (int64_t classes : {1996, 2048, 4096}) {
+      add(bits, "aclnnCrossEntropyLoss", forward, {601, classes, t, "mean", 0, true}, {});
+      Case c{601, classes, t, "none"};
+      c.in_place = true;
+      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+    }
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});

@@ -186,8 +186,10 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
                      shift_of(at(2)) == shift_of(at(4));
   l.rows_are = in_pieces(kPiece) ? RowsAre::kInPieces : alike ? RowsAre::kTogether : RowsAre::kAnyhow;
   const bool smooth = a.smoothing != 0;
-  if constexpr (sizeof(Element) == 2 && !shows_lse)
-    if (RingRows<Element>::fits(l, on)) return run_ring(l, on);
+  if constexpr (sizeof(Element) == 2 && !shows_lse) {
+    if (RingRows<Element, 2>::fits(l, on)) return run_ring<2>(l, on);
+    if (RingRows<Element, 4>::fits(l, on)) return run_ring<4>(l, on);
+  }
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);

@@ -5,8 +5,8 @@
 
 namespace descend::cuda {
 
-template <class Element> struct LanesOfRow {
-  static constexpr int V = 8 / sizeof(Element);                             // columns of a lane
+// Each has V columns of a tile's lines.
+template <int V> struct LanesOfRow {
   static constexpr int kLanes = TileGroup<V>::kSize, kTiles = 32 / kLanes;  // of a tile; of a warp
   int count;  // of a row: a power of two, 2 tiles at least
 

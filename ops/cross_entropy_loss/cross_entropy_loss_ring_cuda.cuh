@@ -14,13 +14,17 @@
 
 namespace descend::cuda {
 
-template <class Element> struct RingRows {
-  static constexpr int kTeams = 10, kWarpsOfTeam = 2, kSpare = 3;  // 8 and 11 teams are slower, 12 as quick
+// V: columns of a lane, of a line of a tile.  With 2 a row has twice as many lanes as with 4, and a chunk a team of
+// twice as many warps: half as much is computed at once, and nothing is stored before that is, nor loaded behind it.
+// Rows of eight tiles have no more lanes than with 4; and with 1, what a row costs by itself makes it slower.
+template <class Element, int V> struct RingRows {
+  using Lanes = LanesOfRow<V>;
+  static constexpr int kWarpsOfTeam = 8 / V, kTeams = 20 / kWarpsOfTeam, kMostChunks = 13;
   static constexpr int kAdders = 2, kThreads = (kTeams * kWarpsOfTeam + kAdders + 1) * 32;
-  static constexpr int kPlaces = 2 * kTeams;  // so that a team knows that the last chunk at a place is done: its own
-  static constexpr int kMostRows = kWarpsOfTeam * LanesOfRow<Element>::kTiles / 2;
+  static constexpr int kPlaces = 20;  // so that a team knows that the last chunk at a place is done: its own
+  static constexpr int kMostRows = kWarpsOfTeam * Lanes::kTiles / 2;
   static constexpr int64_t kOther = 7 << 10;  // bytes of shared memory that have names, and what CUDA keeps
-  static_assert(kTeams + kSpare <= kPlaces && kPlaces % kAdders == 0);
+  static_assert(kMostChunks <= kPlaces && kPlaces % kAdders == 0);
   // Else a place was another team's before, and who comes to it early takes the time before the last for his own.
   static_assert(kPlaces % kTeams == 0);
 
@@ -33,11 +37,11 @@ template <class Element> struct RingRows {
 
   RingRows(int64_t classes, const CrossEntropyRowCut& cut, const CudaLaunch& on)
       : tiles(static_cast<int>(std::bit_ceil(static_cast<uint64_t>(ceil_divide(classes, kTile))))),
-        at_once(LanesOfRow<Element>::kTiles / tiles),
+        at_once(Lanes::kTiles / tiles),
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
         apart(ceil_divide(bytes_of(rows, classes) + kLine - 16, kLine) * kLine),
-        chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kTeams + kSpare))) {}
+        chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kMostChunks))) {}
   // Of a unit.  As many rows as make units of several chunks no test has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
 #ifdef DESCEND_EMULATED
@@ -59,8 +63,7 @@ template <class Element> struct RingRows {
   // to do, more where the kernel for other rows is quicker; and there is work for all.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
-    if (!copies_in_bulk(on) || l.a.smoothing != 0 || classes <= kTile || classes > LanesOfRow<Element>::kTiles * kTile)
-      return false;
+    if (!copies_in_bulk(on) || l.a.smoothing != 0 || classes <= kTile || classes > Lanes::kTiles * kTile) return false;
     const RingRows ring(classes, l.cut, on);
     const auto lies = [&](const CrossEntropyMatrixStrides& s, const void* address) {
       return s.column == 1 && s.row == classes && is_aligned(address);
@@ -72,8 +75,8 @@ template <class Element> struct RingRows {
 };
 
 // In shared memory.
-template <class Element> struct Ring {
-  using R = RingRows<Element>;
+template <class Element, int V> struct Ring {
+  using R = RingRows<Element, V>;
   // What a team leaves of a row.
   struct Kept {
     double log_sum;
@@ -97,21 +100,22 @@ template <class Element> struct Ring {
 };
 
 // A chunk's number, and what follows from it.
-template <class Element> struct ChunkNumber {
+template <class R> struct ChunkNumber {
   int place = 0, slot = 0;
   unsigned time = 0;  // that the place is used
   __device__ __forceinline__ void add(int by, int chunks) {
     place += by, slot += by;
-    if (place >= RingRows<Element>::kPlaces) place -= RingRows<Element>::kPlaces, ++time;
+    if (place >= R::kPlaces) place -= R::kPlaces, ++time;
     while (slot >= chunks) slot -= chunks;
   }
 };
 
 // By one thread.  Chunks are stored and loaded in the order of their numbers; where one was, another is loaded when the
 // next one is being stored, so that nobody waits for a store that has just begun.
-template <class Element>
-__device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRows<Element>& rows, Ring<Element>& ring,
-                                            unsigned char* memory) {
+template <class Element, int V>
+__device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRows<Element, V>& rows,
+                                            Ring<Element, V>& ring, unsigned char* memory) {
+  using Number = ChunkNumber<RingRows<Element, V>>;
   const int64_t classes = l.a.labels.classes, all_rows = l.a.labels.rows;
   // The block's first units have the numbers from its own on that no other block's have; then they are taken.
   const int64_t own = (rows.chunks * rows.rows - 1) / rows.unit + 1;
@@ -141,7 +145,7 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
          ++i)
       copy(chunk.at + i, i);
   };
-  const auto load = [&](const ChunkNumber<Element>& number) {
+  const auto load = [&](const Number& number) {
     auto& place = ring.places[number.place];
     if (number.time > 0) place.counted.wait(number.time - 1);
     place.first = next_chunk();
@@ -152,7 +156,7 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
     place.loaded.arrive_expecting(chunk.whole);
     begin_bulk_load(to, l.input + chunk.at, chunk.whole, place.loaded);
   };
-  ChunkNumber<Element> stored, loaded;
+  Number stored, loaded;
   for (int i = 0; i < rows.chunks; ++i, loaded.add(1, rows.chunks)) load(loaded);
   for (bool is_first = true;; is_first = false, stored.add(1, rows.chunks)) {
     auto& place = ring.places[stored.place];
@@ -175,17 +179,18 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
 }
 
 // By a warp: the losses of every kAdders-th chunk; or by the first one of all, where a unit has several.
-template <class Element>
-__device__ __forceinline__ void add_losses(const Loss<Element>& l, const RingRows<Element>& rows, Ring<Element>& ring,
-                                           int adder) {
+template <class Element, int V>
+__device__ __forceinline__ void add_losses(const Loss<Element>& l, const RingRows<Element, V>& rows,
+                                           Ring<Element, V>& ring, int adder) {
   constexpr int kBatch = 16;  // rows that are added at once
-  static_assert(RingRows<Element>::kMostRows <= kBatch);
+  using R = RingRows<Element, V>;
+  static_assert(R::kMostRows <= kBatch);
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const int apart = rows.unit == rows.rows ? RingRows<Element>::kAdders : 1;
+  const int apart = rows.unit == rows.rows ? R::kAdders : 1;
   if (adder >= apart) return;
   LossesOfRows<kBatch, 1> sums;
   RowLoss of_lane;
-  ChunkNumber<Element> number;
+  ChunkNumber<R> number;
   for (number.add(adder, rows.chunks);; number.add(apart, rows.chunks)) {
     auto& place = ring.places[number.place];
     place.loaded.wait(number.time);

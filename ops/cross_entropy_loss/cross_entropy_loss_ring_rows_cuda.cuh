@@ -8,9 +8,9 @@
 namespace descend::cuda {
 
 // A lane's part of a row of a chunk.
-template <class Element, RowsAre rows_are> class RowOfChunk {
-  using Lanes = LanesOfRow<Element>;
-  static constexpr int V = Lanes::V, kPiece = Vector<Element>::kCount, kOfTile = static_cast<int>(kTile);
+template <class Element, int V, RowsAre rows_are> class RowOfChunk {
+  using Lanes = LanesOfRow<V>;
+  static constexpr int kPiece = Vector<Element>::kCount, kOfTile = static_cast<int>(kTile);
   static constexpr int kLogTerms = 12;  // of a row
   // Words of halves that are put together have a half that another warp may be writing over.
   static constexpr RowsAre kTilesAre = rows_are == RowsAre::kInPieces ? RowsAre::kInPieces : RowsAre::kAnyhow;
@@ -19,7 +19,7 @@ template <class Element, RowsAre rows_are> class RowOfChunk {
   const Lanes lanes;
   const int rank;  // of the row's lanes
 
-  __device__ __forceinline__ explicit RowOfChunk(const RingRows<Element>& rows)
+  __device__ __forceinline__ explicit RowOfChunk(const RingRows<Element, V>& rows)
       : lanes{rows.tiles * Lanes::kLanes}, rank(lane_of_warp() & (lanes.count - 1)) {}
 
   // The chunk's elements from `begin` on, up to `end`.
@@ -96,12 +96,12 @@ template <class Element, RowsAre rows_are> class RowOfChunk {
   int begin_, end_, whole_begin_, whole_end_;  // the row's; of its whole pieces
 };
 
-template <class Element, RowsAre rows_are>
-__global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
-    ring_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ RingRows<Element> rows) {
-  using R = RingRows<Element>;
-  __shared__ __align__(8) unsigned char memory_of_ring[sizeof(Ring<Element>)];
-  Ring<Element>& ring = *reinterpret_cast<Ring<Element>*>(memory_of_ring);
+template <class Element, int V, RowsAre rows_are>
+__global__ void __launch_bounds__(RingRows<Element, V>::kThreads, 1)
+    ring_rows(const __grid_constant__ Loss<Element> l, const __grid_constant__ RingRows<Element, V> rows) {
+  using R = RingRows<Element, V>;
+  __shared__ __align__(8) unsigned char memory_of_ring[sizeof(Ring<Element, V>)];
+  auto& ring = *reinterpret_cast<Ring<Element, V>*>(memory_of_ring);
   unsigned char* const memory = shared_memory<unsigned char>();
   if (threadIdx.x < R::kPlaces) ring.open(static_cast<int>(threadIdx.x));
   fence_gates();
@@ -113,9 +113,9 @@ __global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
     add_losses(l, rows, ring, other);
   } else {
     const int classes = static_cast<int>(l.a.labels.classes);
-    RowOfChunk<Element, rows_are> mine(rows);
+    RowOfChunk<Element, V, rows_are> mine(rows);
     const int row = warp % R::kWarpsOfTeam * rows.at_once + lane / mine.lanes.count;
-    ChunkNumber<Element> number;
+    ChunkNumber<R> number;
     for (number.add(warp / R::kWarpsOfTeam, rows.chunks);; number.add(R::kTeams, rows.chunks)) {
       auto& place = ring.places[number.place];
       place.loaded.wait(number.time);
@@ -139,12 +139,12 @@ __global__ void __launch_bounds__(RingRows<Element>::kThreads, 1)
   l.add_parts(true);
 }
 
-template <class Element> Status run_ring(const Loss<Element>& l, const CudaLaunch& on) {
-  const RingRows<Element> rows(l.a.labels.classes, l.cut, on);
-  const bool in_pieces = RingRows<Element>::are_pieces(l.a.labels.classes);
-  return start(on, in_pieces ? ring_rows<Element, RowsAre::kInPieces> : ring_rows<Element, RowsAre::kTogether>,
-               blocks_for(on, l.a.labels.rows, rows.unit, 1), RingRows<Element>::kThreads,
-               static_cast<size_t>(rows.bytes()), l, rows);
+template <int V, class Element> Status run_ring(const Loss<Element>& l, const CudaLaunch& on) {
+  using R = RingRows<Element, V>;
+  const R rows(l.a.labels.classes, l.cut, on);
+  const bool in_pieces = R::are_pieces(l.a.labels.classes);
+  return start(on, in_pieces ? ring_rows<Element, V, RowsAre::kInPieces> : ring_rows<Element, V, RowsAre::kTogether>,
+               blocks_for(on, l.a.labels.rows, rows.unit, 1), R::kThreads, static_cast<size_t>(rows.bytes()), l, rows);
 }
 
 }  // namespace descend::cuda

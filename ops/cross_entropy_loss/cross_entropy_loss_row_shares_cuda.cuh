@@ -8,7 +8,8 @@ namespace descend::cuda {
 
 // How warps share rows: in teams, of which each takes a unit of rows after the other, and those in rounds.
 template <class Element> struct PartRows {
-  static constexpr int kTiles = LanesOfRow<Element>::kTiles;         // of a warp
+  static constexpr int V = 8 / sizeof(Element);                      // columns of a lane
+  static constexpr int kTiles = LanesOfRow<V>::kTiles;               // of a warp
   static constexpr int kColumns = kTiles * static_cast<int>(kTile);  // of a part
   static_assert(kColumns * sizeof(Element) == CrossEntropyParts::kLeast);
   static constexpr int kBatch = 16;  // rows whose losses are computed at once

@@ -11,8 +11,9 @@ namespace descend::cuda {
 // What a warp has of each round: a part of a row, or so many rows, in its shared memory.
 template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
   using P = PartRows<Element>;
-  using Lanes = LanesOfRow<Element>;
-  static constexpr int V = Lanes::V, kLanes = Lanes::kLanes, kPiece = Vector<Element>::kCount;
+  static constexpr int V = P::V, kPiece = Vector<Element>::kCount;
+  using Lanes = LanesOfRow<V>;
+  static constexpr int kLanes = Lanes::kLanes;
   using Part = PartOfRow<Element, rows_are, true>;
   static constexpr int kLogTerms = 12, kColumns = static_cast<int>(kSumColumns<double>);
   static_assert(P::kColumns <= 1 << kLogTerms);
