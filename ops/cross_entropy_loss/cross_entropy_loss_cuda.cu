@@ -4,7 +4,7 @@
 // The rows' losses are added in the order of CrossEntropyRowCut.  Rows of up to a tile: a warp has the rows of one
 // block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once. Those of few classes without
 // a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones, of one part or a few:
-// cross_entropy_loss_part_rows_cuda.cuh, or of halves cross_entropy_loss_ring_rows_cuda.cuh; of more:
+// cross_entropy_loss_part_rows_cuda.cuh, or many cross_entropy_loss_ring_rows_cuda.cuh; of more:
 // cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
@@ -186,10 +186,10 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
                      shift_of(at(2)) == shift_of(at(4));
   l.rows_are = in_pieces(kPiece) ? RowsAre::kInPieces : alike ? RowsAre::kTogether : RowsAre::kAnyhow;
   const bool smooth = a.smoothing != 0;
-  if constexpr (sizeof(Element) == 2 && !shows_lse) {
+  if constexpr (!shows_lse)
     if (RingRows<Element, 2>::fits(l, on)) return run_ring<2>(l, on);
+  if constexpr (!shows_lse && sizeof(Element) == 2)
     if (RingRows<Element, 4>::fits(l, on)) return run_ring<4>(l, on);
-  }
   if (const PartRows<Element> cut(classes, l.cut); cut.fits(l, on))
     return run_part_rows<Element, shows_lse>(l, cut, on);
   if (const LongRows cut = rows_of_team(classes, sizeof(Element), smooth, on);

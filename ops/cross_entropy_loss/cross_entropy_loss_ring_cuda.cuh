@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Rows of halves that are neighbours, on GPUs that copy in bulk: how they come into shared memory and leave it.
+// Rows that are neighbours, on GPUs that copy in bulk: how they come into shared memory and leave it.
 //
 // A block has a multiprocessor for itself, and its memory is a ring of chunks, of a few whole rows each, as they lie in
 // global memory.  One warp moves chunks: it has some on their way while teams of warps compute others, each team every
@@ -14,17 +14,17 @@
 
 namespace descend::cuda {
 
-// V: columns of a lane, of a line of a tile.  With 2 a row has twice as many lanes as with 4, and a chunk a team of
-// twice as many warps: half as much is computed at once, and nothing is stored before that is, nor loaded behind it.
-// Rows of eight tiles have no more lanes than with 4; and with 1, what a row costs by itself makes it slower.
+// V: columns of a lane, of a line of a tile.  With 2 a row of halves has twice as many lanes as with 4, and a chunk a
+// team of twice as many warps: half as much is computed at once, and nothing is stored before that is, nor loaded
+// behind it.  With half as many again, what a row costs by itself makes it slower.
 template <class Element, int V> struct RingRows {
   using Lanes = LanesOfRow<V>;
-  static constexpr int kWarpsOfTeam = 8 / V, kTeams = 20 / kWarpsOfTeam, kMostChunks = 13;
+  static constexpr int kWarpsOfTeam = 16 / (V * sizeof(Element)), kTeams = 20 / kWarpsOfTeam;
   static constexpr int kAdders = 2, kThreads = (kTeams * kWarpsOfTeam + kAdders + 1) * 32;
   static constexpr int kPlaces = 20;  // so that a team knows that the last chunk at a place is done: its own
   static constexpr int kMostRows = kWarpsOfTeam * Lanes::kTiles / 2;
   static constexpr int64_t kOther = 7 << 10;  // bytes of shared memory that have names, and what CUDA keeps
-  static_assert(kMostChunks <= kPlaces && kPlaces % kAdders == 0);
+  static_assert(kPlaces % kAdders == 0);
   // Else a place was another team's before, and who comes to it early takes the time before the last for his own.
   static_assert(kPlaces % kTeams == 0);
 
@@ -41,7 +41,7 @@ template <class Element, int V> struct RingRows {
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
         apart(ceil_divide(bytes_of(rows, classes) + kLine - 16, kLine) * kLine),
-        chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kMostChunks))) {}
+        chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kPlaces))) {}
   // Of a unit.  As many rows as make units of several chunks no test has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
 #ifdef DESCEND_EMULATED
@@ -59,17 +59,22 @@ template <class Element, int V> struct RingRows {
     return reinterpret_cast<Element*>(memory + slot * apart + reinterpret_cast<uintptr_t>(from) % kLine);
   }
   // A ring has a chunk for each team, so that behind the last each finds one that says so, and two more: one that is
-  // being stored and one that comes.  Chunks are whole pieces of 16 bytes; lanes of a row's last tile have something
-  // to do, more where the kernel for other rows is quicker; and there is work for all.
+  // being stored and one that comes.  Chunks are whole pieces of 16 bytes, and there is work for all.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
-    if (!copies_in_bulk(on) || l.a.smoothing != 0 || classes <= kTile || classes > Lanes::kTiles * kTile) return false;
+    if (!copies_in_bulk(on) || l.a.smoothing != 0 || l.a.shows_lse() || classes <= kTile ||
+        classes > Lanes::kTiles * kTile)
+      return false;
     const RingRows ring(classes, l.cut, on);
     const auto lies = [&](const CrossEntropyMatrixStrides& s, const void* address) {
       return s.column == 1 && s.row == classes && is_aligned(address);
     };
-    return lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) && bytes_of(ring.rows, classes) % 16 == 0 &&
-           32 * classes >= (are_pieces(classes) ? 31 : 28) * ring.tiles * kTile && ring.chunks >= kTeams + 2 &&
+    // FLOAT's exact sums take so long that the kernel for other rows moves whole pieces as quickly.  Halves' lanes have
+    // work of a row that fills three quarters of its last tiles; where it fills less, few lanes are better than many.
+    const bool is_quicker =
+        sizeof(Element) == 4 ? !are_pieces(classes) : V == 4 || 4 * classes >= 3 * ring.tiles * kTile;
+    return is_quicker && lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) &&
+           bytes_of(ring.rows, classes) % 16 == 0 && ring.chunks >= kTeams + 2 &&
            l.a.labels.rows >= on.multiprocessors * ring.rows;
   }
 };

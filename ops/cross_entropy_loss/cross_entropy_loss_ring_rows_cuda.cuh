@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The cross entropy of rows of halves that come in chunks (cross_entropy_loss_ring_cuda.cuh): what teams do with them.
+// The cross entropy of rows that come in chunks (cross_entropy_loss_ring_cuda.cuh): what teams do with them.
 #pragma once
 #include "ops/cross_entropy_loss/cross_entropy_loss_cache_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_part_of_row_cuda.cuh"
@@ -41,16 +41,22 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
 #pragma unroll
     for (const Element each : rest.at) scores.most = std::fmax(scores.most, widen<float>(each));
     scores.most = lanes.largest(scores.most);
-    QuickSum<Element> sum(scores.most);
-    for_pieces([&](const Element* at) { sum.add(load_at_once<Vector<Element>>(at)); });
-    if (rows_are != RowsAre::kInPieces) sum.add(rest);
-    const double quick = sum.total(lanes.over_row(sum.sum, [](double a, double b) { return a + b; }));
-    scores.below = kept_sum<Element>(quick, true, true, kLogTerms, [&] {
-      const int first = begin_ + rank / Lanes::kLanes * kOfTile;  // of the lane's tile
-      const TileScores<Element, kTilesAre> tile{chunk_ + first, 1};
-      return lanes.sum_of_tiles(exact_sum<V>(min(max(end_ - first, 0), kOfTile), tile, scores.most));
-    });
-    scores.times = lanes.sum(sum.times);
+    const int first = begin_ + rank / Lanes::kLanes * kOfTile;  // of the lane's tile
+    const int n = min(max(end_ - first, 0), kOfTile);
+    const TileScores<Element, kTilesAre> tile{chunk_ + first, 1};
+    int times = 0;
+    if constexpr (kSumsQuickly<Element, false>) {
+      QuickSum<Element> sum(scores.most);
+      for_pieces([&](const Element* at) { sum.add(load_at_once<Vector<Element>>(at)); });
+      if (rows_are != RowsAre::kInPieces) sum.add(rest);
+      const double quick = sum.total(lanes.over_row(sum.sum, [](double a, double b) { return a + b; }));
+      scores.below = kept_sum<Element>(quick, true, true, kLogTerms,
+                                       [&] { return lanes.sum_of_tiles(exact_sum<V>(n, tile, scores.most)); });
+      times = sum.times;
+    } else {
+      scores.below = lanes.sum_of_tiles(sum_exponentials(n, TileGroup<V>{}, tile, scores.most, times));
+    }
+    scores.times = lanes.sum(times);
     return scores;
   }
   __device__ __forceinline__ Element operator[](int column) const { return chunk_[begin_ + column]; }
@@ -142,9 +148,11 @@ __global__ void __launch_bounds__(RingRows<Element, V>::kThreads, 1)
 template <int V, class Element> Status run_ring(const Loss<Element>& l, const CudaLaunch& on) {
   using R = RingRows<Element, V>;
   const R rows(l.a.labels.classes, l.cut, on);
-  const bool in_pieces = R::are_pieces(l.a.labels.classes);
-  return start(on, in_pieces ? ring_rows<Element, V, RowsAre::kInPieces> : ring_rows<Element, V, RowsAre::kTogether>,
-               blocks_for(on, l.a.labels.rows, rows.unit, 1), R::kThreads, static_cast<size_t>(rows.bytes()), l, rows);
+  auto kernel = ring_rows<Element, V, RowsAre::kTogether>;
+  if constexpr (sizeof(Element) == 2)
+    if (R::are_pieces(l.a.labels.classes)) kernel = ring_rows<Element, V, RowsAre::kInPieces>;
+  return start(on, kernel, blocks_for(on, l.a.labels.rows, rows.unit, 1), R::kThreads,
+               static_cast<size_t>(rows.bytes()), l, rows);
 }
 
 }  // namespace descend::cuda
