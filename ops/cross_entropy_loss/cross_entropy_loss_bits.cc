@@ -232,6 +232,14 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       c.in_place = true;
       add(bits, "aclnnCrossEntropyLoss", forward, c, {});
     }
+  // And where chunks begin anywhere within a piece.
+  for (DataType t : kFloats)
+    for (int64_t classes : {1303, 1999, 3001}) {
+      add(bits, "aclnnCrossEntropyLoss", forward, {603, classes, t, "mean"}, {});
+      Case c{603, classes, t, "none", 0, true};
+      c.in_place = true;
+      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+    }
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
   for (DataType t : kFloats) add(bits, {70001, 8, t, "mean", 0, false, 0.01});

@@ -40,7 +40,8 @@ template <class Element, int V> struct RingRows {
         at_once(Lanes::kTiles / tiles),
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
-        apart(ceil_divide(bytes_of(rows, classes) + kLine - 16, kLine) * kLine),
+        apart(ceil_divide(bytes_of(rows, classes) + (bytes_of(rows, classes) % 16 == 0 ? 0 : 32) + kLine - 16, kLine) *
+              kLine),
         chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kPlaces))) {}
   // Of a unit.  As many rows as make units of several chunks no test has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
@@ -54,12 +55,13 @@ template <class Element, int V> struct RingRows {
     return rows * classes * static_cast<int64_t>(sizeof(Element));
   }
   int64_t bytes() const { return chunks * apart; }
-  // Where the chunk is that lies at `from` in global memory: as far within a line, or copies in bulk take longer.
+  // Where the piece is that lies at `from` in global memory, the first of a chunk: as far within a line, or copies in
+  // bulk take longer.
   __device__ __forceinline__ Element* chunk_at(unsigned char* memory, int slot, const Element* from) const {
     return reinterpret_cast<Element*>(memory + slot * apart + reinterpret_cast<uintptr_t>(from) % kLine);
   }
   // A ring has a chunk for each team, so that behind the last each finds one that says so, and two more: one that is
-  // being stored and one that comes.  Chunks are whole pieces of 16 bytes, and there is work for all.
+  // being stored and one that comes; and there is work for all.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
     if (!copies_in_bulk(on) || l.a.smoothing != 0 || l.a.shows_lse() || classes <= kTile ||
@@ -73,8 +75,7 @@ template <class Element, int V> struct RingRows {
     // work of a row that fills three quarters of its last tiles; where it fills less, few lanes are better than many.
     const bool is_quicker =
         sizeof(Element) == 4 ? !are_pieces(classes) : V == 4 || 4 * classes >= 3 * ring.tiles * kTile;
-    return is_quicker && lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) &&
-           bytes_of(ring.rows, classes) % 16 == 0 && ring.chunks >= kTeams + 2 &&
+    return is_quicker && lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) && ring.chunks >= kTeams + 2 &&
            l.a.labels.rows >= on.multiprocessors * ring.rows;
   }
 };
@@ -134,32 +135,32 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
     }
     return unit + std::exchange(in_unit, in_unit + rows.rows);
   };
-  // Whole pieces of the chunk are copied at once; a last chunk may have a part of one, element by element.
+  // A chunk's pieces of 16 bytes are loaded at once, also those that it shares with its neighbours; but what there is
+  // of the matrix's last one element by element.  Its own are stored at once; what it has of others its team stores.
+  constexpr int kPiece = Vector<Element>::kCount;
   struct Chunk {
-    int64_t at;  // elements before it
-    int bytes, whole;
+    int64_t at;      // elements before its first piece
+    int begin, end;  // elements of that one and of all until there that are the chunk's
   };
   const auto chunk_at = [&](int64_t first) {
-    const int64_t left = all_rows - first;
-    const int bytes =
-        static_cast<int>((left < rows.rows ? left : rows.rows) * classes) * static_cast<int>(sizeof(Element));
-    return Chunk{first * classes, bytes, bytes / 16 * 16};
+    const int64_t left = all_rows - first, at = first * classes;
+    const int begin = shift_of(l.input + at);
+    return Chunk{at - begin, begin, begin + static_cast<int>((left < rows.rows ? left : rows.rows) * classes)};
   };
-  const auto for_rest = [&](const Chunk& chunk, const auto& copy) {
-    for (int i = chunk.whole / static_cast<int>(sizeof(Element)); i * static_cast<int>(sizeof(Element)) < chunk.bytes;
-         ++i)
-      copy(chunk.at + i, i);
-  };
+  const auto bytes_of = [](int elements) { return elements * static_cast<int>(sizeof(Element)); };
   const auto load = [&](const Number& number) {
     auto& place = ring.places[number.place];
     if (number.time > 0) place.counted.wait(number.time - 1);
     place.first = next_chunk();
     if (place.first >= all_rows) return place.loaded.arrive();
     const Chunk chunk = chunk_at(place.first);
-    Element* const to = rows.chunk_at(memory, number.slot, l.input + chunk.at);
-    for_rest(chunk, [&](int64_t from, int i) { to[i] = l.input[from]; });
-    place.loaded.arrive_expecting(chunk.whole);
-    begin_bulk_load(to, l.input + chunk.at, chunk.whole, place.loaded);
+    const Element* const from = l.input + chunk.at;
+    Element* const to = rows.chunk_at(memory, number.slot, from);
+    int end = (chunk.end + kPiece - 1) / kPiece * kPiece;
+    if (place.first + rows.rows >= all_rows)
+      for (int i = end = chunk.end / kPiece * kPiece; i < chunk.end; ++i) to[i] = from[i];
+    place.loaded.arrive_expecting(bytes_of(end));
+    begin_bulk_load(to, from, bytes_of(end), place.loaded);
   };
   Number stored, loaded;
   for (int i = 0; i < rows.chunks; ++i, loaded.add(1, rows.chunks)) load(loaded);
@@ -170,8 +171,8 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
       place.done.wait(stored.time);
       const Chunk chunk = chunk_at(first);
       const Element* const from = rows.chunk_at(memory, stored.slot, l.input + chunk.at);
-      begin_bulk_store(l.log_prob + chunk.at, from, chunk.whole);
-      for_rest(chunk, [&](int64_t to, int i) { l.log_prob[to] = from[i]; });
+      const int begin = (chunk.begin + kPiece - 1) / kPiece * kPiece, end = chunk.end / kPiece * kPiece;
+      begin_bulk_store(l.log_prob + chunk.at + begin, from + begin, bytes_of(end - begin));
       wait_for_bulk_stores<1>();
     }
     if (!is_first) {

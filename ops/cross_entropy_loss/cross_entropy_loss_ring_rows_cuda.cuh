@@ -22,7 +22,7 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
   __device__ __forceinline__ explicit RowOfChunk(const RingRows<Element, V>& rows)
       : lanes{rows.tiles * Lanes::kLanes}, rank(lane_of_warp() & (lanes.count - 1)) {}
 
-  // The chunk's elements from `begin` on, up to `end`.
+  // The elements from `begin` on, up to `end`, of a chunk whose first piece is there.
   __device__ __forceinline__ void set(Element* chunk, int begin, int end) {
     chunk_ = chunk, begin_ = begin, end_ = end;
     whole_begin_ = rows_are == RowsAre::kInPieces ? begin : (begin + kPiece - 1) / kPiece * kPiece;
@@ -60,15 +60,16 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
     return scores;
   }
   __device__ __forceinline__ Element operator[](int column) const { return chunk_[begin_ + column]; }
-  // Writes f of each element where it is; f is the first lane's.
-  __device__ __forceinline__ void write(LogProb f) const {
+  // Writes f of each element where it is; f is the first lane's.  What is before the whole pieces of the chunk's first
+  // row, or behind those of its last one, is not stored with the chunk: to its place in the matrix.
+  __device__ __forceinline__ void write(LogProb f, Element* matrix, bool is_first, bool is_last) const {
     const int first = lane_of_warp() - rank;
     f = {__shfl_sync(~0u, f.high, first), __shfl_sync(~0u, f.low, first)};
     __syncwarp();  // labels' scores are read before they are written over
     if (__any_sync(~0u, f.low != 0))
-      write_in_form(f);
+      write_in_form(f, is_first ? matrix : chunk_, is_last ? matrix : chunk_);
     else
-      write_in_form(LogProbOfHigh{f.high});
+      write_in_form(LogProbOfHigh{f.high}, is_first ? matrix : chunk_, is_last ? matrix : chunk_);
   }
 
  private:
@@ -85,7 +86,8 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
   }
   __device__ __forceinline__ bool is_before() const { return begin_ + rank < whole_begin_; }
   __device__ __forceinline__ bool is_behind() const { return whole_end_ + rank < end_; }
-  template <class Form> __device__ __forceinline__ void write_in_form(const Form& log_prob) const {
+  template <class Form>
+  __device__ __forceinline__ void write_in_form(const Form& log_prob, Element* before, Element* behind) const {
     for_pieces([&](Element* at) { *reinterpret_cast<uint4*>(at) = std::bit_cast<uint4>(piece_of(at, log_prob)); });
     if constexpr (rows_are == RowsAre::kInPieces) return;
     const Columns<Element, 2> rest = load_rest();
@@ -95,8 +97,8 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
     for (float& each : result) each = log_prob(each);
     Columns<Element, 2> to;
     narrow_all(result, to.at);
-    if (is_before()) chunk_[begin_ + rank] = to.at[0];
-    if (is_behind()) chunk_[whole_end_ + rank] = to.at[1];
+    if (is_before()) before[begin_ + rank] = to.at[0];
+    if (is_behind()) behind[whole_end_ + rank] = to.at[1];
   }
   Element* chunk_;
   int begin_, end_, whole_begin_, whole_end_;  // the row's; of its whole pieces
@@ -127,17 +129,21 @@ __global__ void __launch_bounds__(RingRows<Element, V>::kThreads, 1)
       place.loaded.wait(number.time);
       const int64_t first = place.first;
       if (first >= l.a.labels.rows) break;
-      const bool tells = mine.rank == 0 && first + row < l.a.labels.rows;
+      const int64_t left = l.a.labels.rows - first;
+      const int last = (left < rows.rows ? static_cast<int>(left) : rows.rows) - 1;
+      const bool tells = mine.rank == 0 && row <= last;
       int64_t target = 0;  // asked for long before it is needed
       if (tells) target = l.labels.target_of(first + row);
-      mine.set(rows.chunk_at(memory, number.slot, l.input + first * classes), row * classes, (row + 1) * classes);
+      const int shift = rows_are == RowsAre::kInPieces ? 0 : shift_of(l.input + first * classes);
+      const int64_t piece = first * classes - shift;
+      mine.set(rows.chunk_at(memory, number.slot, l.input + piece), shift + row * classes, shift + (row + 1) * classes);
       const Scores scores = mine.scores();
       const double log_sum = scores.log_sum();
       if (tells) {
         const int label = static_cast<int>(l.labels.class_of(target));
         place.kept[row] = {log_sum, scores.most, label, label == kNoClass ? Element{} : mine[label]};
       }
-      mine.write(scores.template log_prob<Element>(log_sum));
+      mine.write(scores.template log_prob<Element>(log_sum), l.log_prob + piece, row == 0, row == last);
       fence_bulk_store();
       place.done.arrive();
     }
