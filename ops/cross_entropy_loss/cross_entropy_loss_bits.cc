@@ -101,6 +101,29 @@ void forward_far_below(BitCall& call, DataType dtype) {
            false, call.out(dtype, c.loss()), call.out(dtype, c.matrix()), call.out(dtype, c.loss()),
            call.out(dtype, {kCount}));
 }
+// Of which one row in eight has what others have not: so long a row would have every landmark, and be NaN.
+void forward_of_few_landmarks(BitCall& call, const Case& c) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  const auto n = static_cast<size_t>(c.classes);
+  std::vector<double> scores(static_cast<size_t>(c.rows) * n);
+  for (size_t row = 0; row < static_cast<size_t>(c.rows); ++row)
+    for (size_t i = 0; i < n; ++i) {
+      const bool here = i == row * 37 % n;  // also before or behind whole pieces
+      double& x = scores[row * n + i];
+      x = static_cast<double>((row * 7 + i * 13) % 61) / 8 - 4;
+      if (row % 8 == 1 && here) x = std::numeric_limits<double>::quiet_NaN();
+      if (row % 8 == 2 && here) x = kInf;
+      if (row % 8 == 3 && !here) x = -kInf;
+      if (row % 8 == 4) x = i < n / 2 ? x : -kInf;
+      if (row % 8 == 5) x = -kInf;
+      if (row % 8 == 6) x = here ? 60 : i % 2 == 0 ? -60 : 59.5;
+      if (row % 8 == 7) x = here ? 0.0 : -0.0;
+    }
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(c.dtype, c.matrix(), scores),
+           call.labels(c.target, {c.rows}, c.classes, kIgnored), nullptr, c.reduction_text(), kIgnored, 0, 0, false,
+           call.out(c.dtype, c.loss()), call.out(c.dtype, c.matrix()), call.out(c.dtype, c.loss()),
+           call.out(c.dtype, {c.rows}));
+}
 void backward(BitCall& call, const Case& c, Way way) {
   const aclTensor* weight = weight_of(call, c, way.in);
   const aclTensor *gradZloss = nullptr, *lse = nullptr;
@@ -216,10 +239,7 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       c.in_place = true;
       add(bits, "aclnnCrossEntropyLoss", forward, c, {});
       c.in_place = false;
-      for (const bool finite : {true, false}) {
-        c.finite = finite;
-        add(bits, "aclnnCrossEntropyLoss", forward, c, {});
-      }
+      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "none", 0, true}, {});
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "sum", 0, true}, {});
     }
@@ -239,6 +259,15 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       Case c{603, classes, t, "none", 0, true};
       c.in_place = true;
       add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+    }
+  // Few of which have landmarks; by every way that a row is added up.
+  constexpr std::pair<int64_t, int64_t> kSomeRows[] = {{25, 31},    {1200, 128}, {25, 600},  {1109, 1000}, {1109, 1001},
+                                                       {603, 1303}, {603, 3001}, {17, 9001}, {17, 50257}};
+  for (DataType t : kFloats)
+    for (const auto& [rows, classes] : kSomeRows) {
+      const Case c{rows, classes, t, "none"};
+      bits.add(cat("aclnnCrossEntropyLoss ", c.words(), ", few of them with landmarks"), "contiguous",
+               [=](BitCall& call) { forward_of_few_landmarks(call, c); });
     }
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});
