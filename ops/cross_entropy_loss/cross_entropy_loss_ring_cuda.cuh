@@ -16,7 +16,7 @@ namespace descend::cuda {
 
 // V: columns of a lane, of a line of a tile.  With 2 a row of halves has twice as many lanes as with 4, and a chunk a
 // team of twice as many warps: half as much is computed at once, and nothing is stored before that is, nor loaded
-// behind it.  With half as many again, what a row costs by itself makes it slower.
+// behind it.  With 1 it is slower: what a row costs by itself is computed for half as many at a time.
 template <class Element, int V> struct RingRows {
   using Lanes = LanesOfRow<V>;
   static constexpr int kWarpsOfTeam = 16 / (V * sizeof(Element)), kTeams = 20 / kWarpsOfTeam;
