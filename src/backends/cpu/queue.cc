@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <new>
 #include <system_error>
@@ -353,7 +354,6 @@ Status Queue::start_thread() {
   size_t bytes = 0;
   if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < 2 * kRoom)  // the program's limit is smaller
     pthread_attr_setstacksize(&attributes, 2 * kRoom);
-  Status status;
   auto self = std::unique_ptr<std::shared_ptr<Queue>>(new (std::nothrow) std::shared_ptr<Queue>(self_.lock()));
   const auto run = [](void* queue) -> void* {
     const std::shared_ptr<Queue> mine =
@@ -362,18 +362,16 @@ Status Queue::start_thread() {
     return nullptr;
   };
   pthread_t thread;
-  if (self == nullptr) {
-    status = {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
-  } else if (const int error = pthread_create(&thread, &attributes, run, self.get()); error != 0) {
-    status = {Code::kInternal,
-              cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
-  } else {
-    self.release();
-    has_thread_ = true;
-  }
+  const int error = self == nullptr ? ENOMEM : pthread_create(&thread, &attributes, run, self.get());
   pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);  // before what may throw
+  if (self == nullptr) return {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
+  if (error != 0)
+    return {Code::kInternal,
+            cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
+  self.release();
+  has_thread_ = true;
+  return {};
 }
 
 void Queue::run_thread() {
