@@ -243,28 +243,21 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "none", 0, true}, {});
       add(bits, "aclnnCrossEntropyLoss", forward, {1109, classes, t, "sum", 0, true}, {});
     }
-  // And where a chunk has fewer rows than these, or warps fewer lanes for one.
+  // And where a chunk has fewer rows than these, or warps fewer lanes for one, or chunks begin anywhere within a piece.
   for (DataType t : kFloats)
-    for (int64_t classes : {1302, 1996, 2048, 4096}) {
-      if (t == DataType::kFloat && classes > 1302) continue;
-      add(bits, "aclnnCrossEntropyLoss", forward, {601, classes, t, "mean", 0, true}, {});
-      Case c{601, classes, t, "none"};
-      c.in_place = true;
-      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
-    }
-  // And where chunks begin anywhere within a piece.
-  for (DataType t : kFloats)
-    for (int64_t classes : {1303, 1999, 3001}) {
-      add(bits, "aclnnCrossEntropyLoss", forward, {603, classes, t, "mean"}, {});
-      Case c{603, classes, t, "none", 0, true};
-      c.in_place = true;
+    for (int64_t classes : {1302, 1303, 1996, 1999, 2048, 3001, 4096}) {
+      const bool is_float = t == DataType::kFloat;
+      if (is_float && classes > 1303) continue;
+      Case c{is_float || classes > 2048 ? 271 : 541, classes, t, "mean", 0, true};
+      if (t != DataType::kFloat16) c.reduction = "none", c.weighted = false, c.in_place = true;
       add(bits, "aclnnCrossEntropyLoss", forward, c, {});
     }
   // Few of which have landmarks; by every way that a row is added up.
-  constexpr std::pair<int64_t, int64_t> kSomeRows[] = {{25, 31},    {1200, 128}, {25, 600},  {1109, 1000}, {1109, 1001},
-                                                       {603, 1303}, {603, 3001}, {17, 9001}, {17, 50257}};
+  constexpr std::pair<int64_t, int64_t> kSomeRows[] = {{25, 31},     {200, 128},  {25, 600},  {1061, 1000},
+                                                       {1061, 1001}, {541, 1303}, {17, 9001}, {5, 50257}};
   for (DataType t : kFloats)
     for (const auto& [rows, classes] : kSomeRows) {
+      if (t == DataType::kFloat && classes == 1000) continue;  // as 600
       const Case c{rows, classes, t, "none"};
       bits.add(cat("aclnnCrossEntropyLoss ", c.words(), ", few of them with landmarks"), "contiguous",
                [=](BitCall& call) { forward_of_few_landmarks(call, c); });
