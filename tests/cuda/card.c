@@ -81,9 +81,9 @@ static uint64_t digest(const void* memory, size_t bytes) {
 }
 
 /* Rows so long that blocks share them, several after each other in a team, rows that no team can keep, and those that
-   warps share, or share the parts of, and so many that a team adds the losses of several; halves, of which each block
-   of an H200 has more than its ring holds, and takes others; also in place, where a label's score must be read before
-   it is written over. */
+   warps share, or share the parts of, and so many that a team adds the losses of several; those of which each block of
+   an H200 has more than its ring holds, and takes others, in every form of the ring; also in place, where a label's
+   score must be read before it is written over. */
 static int rows(aclrtStream stream) {
   static const struct {
     int64_t rows, classes;
