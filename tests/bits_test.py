@@ -37,7 +37,8 @@ class Bits(unittest.TestCase):
                 start(**any_order),
                 start("--exact", "--filter", "aclnnCrossEntropyLossGrad", **any_order),
                 *(start("--exact", "--filter", what, **less_memory)
-                  for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,"))]
+                  for what in ("SmoothL1Loss", "NLLLoss", "aclnnCrossEntropyLoss FLOAT16 [1109,",
+                               "aclnnCrossEntropyLoss FLOAT16 [2100,1301]", "aclnnCrossEntropyLoss FLOAT [2100,601]"))]
         cls.on_every_target = start()
         if TESTED_DEVICE != "cpu":
             cls.on_tested_device = [start(DESCEND_DEVICE=TESTED_DEVICE)]
