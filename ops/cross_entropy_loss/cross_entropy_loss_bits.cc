@@ -101,8 +101,8 @@ void forward_far_below(BitCall& call, DataType dtype) {
            false, call.out(dtype, c.loss()), call.out(dtype, c.matrix()), call.out(dtype, c.loss()),
            call.out(dtype, {kCount}));
 }
-// Of which one row in eight has what others have not: so long a row would have every landmark, and be NaN.
-void forward_of_few_landmarks(BitCall& call, const Case& c) {
+// Of which each has one thing that others have not, or nothing: so long a row would have every landmark, and be NaN.
+void forward_of_a_landmark_each(BitCall& call, const Case& c) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   const auto n = static_cast<size_t>(c.classes);
   std::vector<double> scores(static_cast<size_t>(c.rows) * n);
@@ -119,6 +119,19 @@ void forward_of_few_landmarks(BitCall& call, const Case& c) {
       if (row % 8 == 6) x = here ? 60 : i % 2 == 0 ? -60 : 59.5;
       if (row % 8 == 7) x = here ? 0.0 : -0.0;
     }
+  call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(c.dtype, c.matrix(), scores),
+           call.labels(c.target, {c.rows}, c.classes, kIgnored), nullptr, c.reduction_text(), kIgnored, 0, 0, false,
+           call.out(c.dtype, c.loss()), call.out(c.dtype, c.matrix()), call.out(c.dtype, c.loss()),
+           call.out(c.dtype, {c.rows}));
+}
+// Largest scores of all sizes, and others up to 160 below them.
+void forward_of_any_largest(BitCall& call, const Case& c) {
+  constexpr double kLargest[] = {0x1p-140, 0.3,   17.7,  -511.97, 511.97, 512,      -512, -512.03,
+                                 667,      -1e4, 1.3e6, -7e9,    1e22,   -3.39e38, 3e38, -88.8};
+  std::vector<double> scores;
+  for (int64_t row = 0; row < c.rows; ++row)
+    for (int64_t i = 0; i < c.classes; ++i)
+      scores.push_back(kLargest[row % 16] - static_cast<double>((row * 7 + i * 13) % 61) * (row % 3 == 0 ? 2.63 : 0.07));
   call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(c.dtype, c.matrix(), scores),
            call.labels(c.target, {c.rows}, c.classes, kIgnored), nullptr, c.reduction_text(), kIgnored, 0, 0, false,
            call.out(c.dtype, c.loss()), call.out(c.dtype, c.matrix()), call.out(c.dtype, c.loss()),
@@ -249,18 +262,21 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       const bool is_float = t == DataType::kFloat;
       if (is_float && classes > 1303) continue;
       Case c{is_float || classes > 2048 ? 271 : 541, classes, t, "mean", 0, true};
-      if (t != DataType::kFloat16) c.reduction = "none", c.weighted = false, c.in_place = true;
+      if (t != DataType::kFloat16 && classes != 1302) c.reduction = "none", c.weighted = false, c.in_place = true;
       add(bits, "aclnnCrossEntropyLoss", forward, c, {});
     }
-  // Few of which have landmarks; by every way that a row is added up.
+  // By most of the ways that a row is added up.
   constexpr std::pair<int64_t, int64_t> kSomeRows[] = {{25, 31},     {200, 128},  {25, 600},  {1061, 1000},
                                                        {1061, 1001}, {541, 1303}, {17, 9001}, {5, 50257}};
   for (DataType t : kFloats)
     for (const auto& [rows, classes] : kSomeRows) {
       if (t == DataType::kFloat && classes == 1000) continue;  // as 600
       const Case c{rows, classes, t, "none"};
-      bits.add(cat("aclnnCrossEntropyLoss ", c.words(), ", few of them with landmarks"), "contiguous",
-               [=](BitCall& call) { forward_of_few_landmarks(call, c); });
+      bits.add(cat("aclnnCrossEntropyLoss ", c.words(), ", each with a landmark"), "contiguous",
+               [=](BitCall& call) { forward_of_a_landmark_each(call, c); });
+      if (t != DataType::kFloat) continue;
+      bits.add(cat("aclnnCrossEntropyLoss ", c.words(), ", of any largest score"), "contiguous",
+               [=](BitCall& call) { forward_of_any_largest(call, c); });
     }
   add(bits, {120, 301, DataType::kFloat, "mean", 0.1, true});
   add(bits, {4500, 3, DataType::kFloat, "mean", 0, true});

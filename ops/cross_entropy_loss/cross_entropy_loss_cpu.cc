@@ -105,6 +105,7 @@ template <class Element> class CrossEntropy {
   // that is nothing, so is the exact one.
   template <class AddAll> PartScores keep_part(SumOfPart& sum, const AddAll& add_all) const {
     PartScores part = sum.take();
+    part.below *= Largest<Element>{part.most}.factor();
     if constexpr (kHalf) {
       if (shows_lse_) return part;
       const bool is_row = parts_.count == 1;
@@ -133,9 +134,9 @@ template <class Element> class CrossEntropy {
     }
     return below;
   }
-  template <bool exactly> void exponentials(const float* x, const float* most, int64_t n, float* terms) const {
+  template <bool exactly> void exponentials(const float* x, const float* rest, int64_t n, float* terms) const {
     run_inputs<float>(ExpBelow<Element, exactly>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
-                      Input<float>{most, -1});
+                      Input<float>{rest, -1});
   }
 
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
@@ -168,7 +169,7 @@ template <class Element> class CrossEntropy {
     for (int64_t part = 0; part < parts_.count; ++part) {
       const int64_t begin = part * parts_.columns, end = std::min(begin + parts_.columns, classes);
       float most[kRows];
-      std::fill_n(most, height, kNothing);
+      std::fill_n(most, height, kLeastMost);
       for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
         for (int64_t i = 0; i < height; ++i) most[i] = largest(tile[i], width, most[i]);
       });
@@ -218,24 +219,36 @@ template <class Element> class CrossEntropy {
     // Behind each is room for what is written and read past the last row.
     HWY_ALIGN float x[kTile + kPair], of_row[kTile + kPair], low[kTile + kPair], terms[kTile + kPair];
     HWY_ALIGN float most[kTile];
-    HWY_ALIGN double others[kTile], log_sum[kTile];
+    HWY_ALIGN double rest[kTile], bias[kTile], factor[kTile], others[kTile], log_sum[kTile];
     load_run<float, Element>(first, n, x);
+    bool is_moved = false;
     for (int64_t i = 0; i < height; ++i) {
-      most[i] = largest_of_few(x + i * classes, classes) + 0.0f;
-      spread(most[i], classes, of_row + i * classes);
+      float* const mine = x + i * classes;
+      most[i] = std::max(largest_of_few(mine, classes) + 0.0f, kLeastMost);  // NaN stays
+      const Largest<Element> largest{most[i]};
+      rest[i] = largest.rest, bias[i] = largest.bias;
+      spread(largest.rest, classes, of_row + i * classes);
+      if (largest.origin == 0) continue;
+      is_moved = true;
+      for (int64_t c = 0; c < classes; ++c) mine[c] -= largest.origin;
     }
     if (shows_lse_)
       exponentials<kHalf>(x, of_row, n, terms);
     else
       exponentials<false>(x, of_row, n, terms);
+    if constexpr (!kHalf)
+      run_inputs<double>(ExpFactor{}, height, factor, std::make_index_sequence<2>(), Input<double>{rest, -1},
+                         Input<double>{bias, -1});
     for (int64_t i = 0; i < height; ++i) {
       Scores scores{.most = most[i]};
       const float* const mine = terms + i * classes;
       scores.below = shows_lse_ ? sum_few<TileSum<Element, kHalf>>(mine, classes, scores.times)
                                 : sum_few<TileSum<Element, false>>(mine, classes, scores.times);
+      if constexpr (!kHalf) scores.below *= factor[i];
       scores.below = keep_few(x + i * classes, of_row + i * classes, classes, scores.below);
       others[i] = scores.others();
     }
+    if (is_moved) load_run<float, Element>(first, n, x);
     run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
     for (int64_t i = 0; i < height; ++i) {
       const Scores scores{.most = most[i]};
@@ -263,7 +276,7 @@ template <class Element> class CrossEntropy {
     parallel_for(parts_.count, std::max<int64_t>(kChunk / parts_.columns, 1), [&](int64_t first, int64_t last) {
       for (int64_t part = first; part < last; ++part) {
         const int64_t begin = part * parts_.columns, end = std::min(begin + parts_.columns, classes);
-        float most = kNothing;
+        float most = kLeastMost;
         tiles_of(begin, end, [&](const Element* x, int64_t, int64_t width) { most = largest(x, width, most); });
         SumOfPart sum(most);
         const auto add_all = [&](SumOfPart& to, bool exactly) {

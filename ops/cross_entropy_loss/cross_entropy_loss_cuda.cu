@@ -4,7 +4,7 @@
 // The rows' losses are added in the order of CrossEntropyRowCut.  Rows of up to a tile: a warp has the rows of one
 // block, 32 at a time, so that what a row costs by itself is computed for 32 rows at once. Those of few classes without
 // a gap: cross_entropy_loss_staged_rows_cuda.cuh; longer ones, of one part or a few:
-// cross_entropy_loss_part_rows_cuda.cuh, or many cross_entropy_loss_ring_rows_cuda.cuh; of more:
+// cross_entropy_loss_part_rows_cuda.cuh, or many neighbours of one part cross_entropy_loss_ring_rows_cuda.cuh; of more:
 // cross_entropy_loss_long_rows_cuda.cuh.
 #include "ops/cross_entropy_loss/cross_entropy_loss_long_rows_cuda.cuh"
 #include "ops/cross_entropy_loss/cross_entropy_loss_longest_rows_cuda.cuh"
@@ -92,18 +92,19 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
           return exact_sum<V>(classes, of_row, scores.most);
         });
       } else {
+        const ExpBelow<Element> exp_of{scores.most};
         double column[V] = {};
 #pragma unroll
         for (int i = 0; i < kPer; i += 2) {
           if (!is_there(i)) continue;
 #pragma unroll
           for (int j = 0; j < V; ++j) {
-            float two = exp_below<Element>(widen<float>(x[i].at[j]), scores.most, times);
-            if (is_there(i + 1)) two += exp_below<Element>(widen<float>(x[i + 1].at[j]), scores.most, times);
+            float two = exp_below(widen<float>(x[i].at[j]), exp_of, times);
+            if (is_there(i + 1)) two += exp_below(widen<float>(x[i + 1].at[j]), exp_of, times);
             column[j] += double{two};
           }
         }
-        scores.below = add_columns<V>(column, group.mask) * 0x1p-100;
+        scores.below = add_columns<V>(column, group.mask) * 0x1p-100 * exp_of.factor();
       }
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) times += __shfl_xor_sync(~0u, times, step);
@@ -186,7 +187,7 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
                      shift_of(at(2)) == shift_of(at(4));
   l.rows_are = in_pieces(kPiece) ? RowsAre::kInPieces : alike ? RowsAre::kTogether : RowsAre::kAnyhow;
   const bool smooth = a.smoothing != 0;
-  if constexpr (!shows_lse)
+  if constexpr (!shows_lse)  // with more lanes a row where they have work (fits)
     if (RingRows<Element, 2>::fits(l, on)) return run_ring<2>(l, on);
   if constexpr (!shows_lse && sizeof(Element) == 2)
     if (RingRows<Element, 4>::fits(l, on)) return run_ring<4>(l, on);

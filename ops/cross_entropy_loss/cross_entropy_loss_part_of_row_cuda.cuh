@@ -239,6 +239,7 @@ template <class Element, RowsAre rows_are, bool cached> struct PartOfRow {
       below = sum_tiles<V>([&](Index number, int n, const TileGroup<V>& group) {
         return sum_exponentials(n, group, tile(number), most, times);
       });
+      below *= ExpBelow<Element>{most}.factor();
     }
     return {{most, add_lanes(times)}, below};
   }

@@ -26,16 +26,17 @@ HWY_BEFORE_NAMESPACE();
 namespace descend {
 namespace HWY_NAMESPACE {
 
-inline constexpr float kNothing = -std::numeric_limits<float>::infinity();  // the largest score of no scores
+// The largest score of no scores, and of nothing but -Inf, which has it 0 times: differences to -Inf would be NaN.
+inline constexpr float kLeastMost = std::numeric_limits<float>::lowest();
 
 struct Scores {
-  float most = kNothing;
+  float most = kLeastMost;
   int64_t times = 0;    // the largest score is there
   double below = 0;     // sum of the other scores' exponentials
   double distance = 0;  // sum of weight * (score - most), with smoothing
 
   // Inf - Inf: a row without a finite largest score is NaN.
-  bool is_number() const { return std::isfinite(most); }
+  bool is_number() const { return std::isfinite(most) && times > 0; }
   // What the largest score's 1 is added to.
   double others() const {
     return is_number() ? static_cast<double>(times - 1) + below : std::numeric_limits<double>::quiet_NaN();

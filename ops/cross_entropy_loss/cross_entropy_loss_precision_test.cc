@@ -137,6 +137,18 @@ TEST_F(CrossEntropyLossOperators, many_classes_are_as_precise_as_few) {
   EXPECT_LE(ulps_apart(DataType::kFloat, l.loss.get(0), std::log(128256.0)), 1);
 }
 
+TEST_F(CrossEntropyLossOperators, largest_scores_of_any_size_are_as_precise) {
+  for (const char* reduction : {"none", "mean"})
+    for (int64_t classes : {2, 7, 40, 130, 1001, 2500}) {
+      Loss l({.rows = 12, .classes = classes, .reduction = reduction});
+      constexpr double kLargest[] = {0x1p-140, 0.3, -88.8, 511.97, -512, 512.03, 667, -1e4, 1.3e6, -7e9, 1e22, -3.3e38};
+      for (int64_t i = 0; i < l.input.size(); ++i)
+        l.input.set(i, kLargest[i / classes] - static_cast<double>(i * 13 % 61) * (i / classes % 2 ? 2.63 : 0.07));
+      l.input.upload();
+      l.expect_right();
+    }
+}
+
 TEST_F(CrossEntropyLossOperators, small_rest_of_many_classes_keeps_its_precision) {
   // All but one score are equal, so that whatever their exponentials and sums lose adds up.
   for (int64_t classes : {2, 40, 1000, 5000})

@@ -16,7 +16,8 @@ namespace descend::cuda {
 
 // V: columns of a lane, of a line of a tile.  With 2 a row of halves has twice as many lanes as with 4, and a chunk a
 // team of twice as many warps: half as much is computed at once, and nothing is stored before that is, nor loaded
-// behind it.  With 1 it is slower: what a row costs by itself is computed for half as many at a time.
+// behind it.  With 1 it is slower: what a row costs by itself is computed for half as many at a time.  A chunk has 16
+// KB at most, and 20 warps compute.
 template <class Element, int V> struct RingRows {
   using Lanes = LanesOfRow<V>;
   static constexpr int kWarpsOfTeam = 16 / (V * sizeof(Element)), kTeams = 20 / kWarpsOfTeam;
@@ -40,19 +41,20 @@ template <class Element, int V> struct RingRows {
         at_once(Lanes::kTiles / tiles),
         rows(at_once * kWarpsOfTeam),
         unit(std::max<int64_t>(cut.per_part, rows * least_chunks(classes))),
-        apart(ceil_divide(bytes_of(rows, classes) + (bytes_of(rows, classes) % 16 == 0 ? 0 : 32) + kLine - 16, kLine) *
-              kLine),
+        apart(ceil_divide(bytes_with_neighbours(classes) + kLine - 16, kLine) * kLine),
         chunks(static_cast<int>(std::min<int64_t>((on.shared_memory - kOther) / apart, kPlaces))) {}
-  // Of a unit.  As many rows as make units of several chunks no test has.
+  // Of a unit.  As many rows as make units of several chunks no test of the emulated card has.
   static int64_t least_chunks([[maybe_unused]] int64_t classes) {
 #ifdef DESCEND_EMULATED
-    if (!are_pieces(classes)) return 4;
+    if (classes % 2 != 0) return 4;
 #endif
     return 1;
   }
   static bool are_pieces(int64_t classes) { return classes % Vector<Element>::kCount == 0; }
-  static int64_t bytes_of(int64_t rows, int64_t classes) {
-    return rows * classes * static_cast<int64_t>(sizeof(Element));
+  // Of a chunk, with the pieces at its ends that it may share.
+  int64_t bytes_with_neighbours(int64_t classes) const {
+    const int64_t own = rows * classes * static_cast<int64_t>(sizeof(Element));
+    return own % 16 == 0 ? own : own + 32;
   }
   int64_t bytes() const { return chunks * apart; }
   // Where the piece is that lies at `from` in global memory, the first of a chunk: as far within a line, or copies in
@@ -71,8 +73,8 @@ template <class Element, int V> struct RingRows {
     const auto lies = [&](const CrossEntropyMatrixStrides& s, const void* address) {
       return s.column == 1 && s.row == classes && is_aligned(address);
     };
-    // FLOAT's exact sums take so long that the kernel for other rows moves whole pieces as quickly.  Halves' lanes have
-    // work of a row that fills three quarters of its last tiles; where it fills less, few lanes are better than many.
+    // FLOAT's exact sums take so long that the kernel for other rows moves whole pieces about as quickly.  Where halves
+    // fill less than three quarters of the tiles that their lanes are for, few lanes are better than many.
     const bool is_quicker =
         sizeof(Element) == 4 ? !are_pieces(classes) : V == 4 || 4 * classes >= 3 * ring.tiles * kTile;
     return is_quicker && lies(l.a.input, l.input) && lies(l.a.log_prob, l.log_prob) && ring.chunks >= kTeams + 2 &&
@@ -140,27 +142,29 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
   constexpr int kPiece = Vector<Element>::kCount;
   struct Chunk {
     int64_t at;      // elements before its first piece
-    int begin, end;  // elements of that one and of all until there that are the chunk's
+    int begin, end;  // of the chunk, in elements from there
   };
-  const auto chunk_at = [&](int64_t first) {
+  const auto chunk_of = [&](int64_t first) {
     const int64_t left = all_rows - first, at = first * classes;
     const int begin = shift_of(l.input + at);
     return Chunk{at - begin, begin, begin + static_cast<int>((left < rows.rows ? left : rows.rows) * classes)};
   };
-  const auto bytes_of = [](int elements) { return elements * static_cast<int>(sizeof(Element)); };
+  const auto bytes = [](int elements) { return elements * static_cast<int>(sizeof(Element)); };
   const auto load = [&](const Number& number) {
     auto& place = ring.places[number.place];
     if (number.time > 0) place.counted.wait(number.time - 1);
     place.first = next_chunk();
     if (place.first >= all_rows) return place.loaded.arrive();
-    const Chunk chunk = chunk_at(place.first);
+    const Chunk chunk = chunk_of(place.first);
     const Element* const from = l.input + chunk.at;
     Element* const to = rows.chunk_at(memory, number.slot, from);
     int end = (chunk.end + kPiece - 1) / kPiece * kPiece;
-    if (place.first + rows.rows >= all_rows)
-      for (int i = end = chunk.end / kPiece * kPiece; i < chunk.end; ++i) to[i] = from[i];
-    place.loaded.arrive_expecting(bytes_of(end));
-    begin_bulk_load(to, from, bytes_of(end), place.loaded);
+    if (place.first + rows.rows >= all_rows) {
+      end = chunk.end / kPiece * kPiece;
+      for (int i = end; i < chunk.end; ++i) to[i] = from[i];
+    }
+    place.loaded.arrive_expecting(bytes(end));
+    begin_bulk_load(to, from, bytes(end), place.loaded);
   };
   Number stored, loaded;
   for (int i = 0; i < rows.chunks; ++i, loaded.add(1, rows.chunks)) load(loaded);
@@ -169,10 +173,10 @@ __device__ __forceinline__ void move_chunks(const Loss<Element>& l, const RingRo
     const int64_t first = place.first;
     if (first < all_rows) {
       place.done.wait(stored.time);
-      const Chunk chunk = chunk_at(first);
+      const Chunk chunk = chunk_of(first);
       const Element* const from = rows.chunk_at(memory, stored.slot, l.input + chunk.at);
       const int begin = (chunk.begin + kPiece - 1) / kPiece * kPiece, end = chunk.end / kPiece * kPiece;
-      begin_bulk_store(l.log_prob + chunk.at + begin, from + begin, bytes_of(end - begin));
+      begin_bulk_store(l.log_prob + chunk.at + begin, from + begin, bytes(end - begin));
       wait_for_bulk_stores<1>();
     }
     if (!is_first) {

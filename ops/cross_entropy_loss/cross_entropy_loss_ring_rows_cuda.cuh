@@ -54,7 +54,8 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
                                        [&] { return lanes.sum_of_tiles(exact_sum<V>(n, tile, scores.most)); });
       times = sum.times;
     } else {
-      scores.below = lanes.sum_of_tiles(sum_exponentials(n, TileGroup<V>{}, tile, scores.most, times));
+      scores.below = lanes.sum_of_tiles(sum_exponentials(n, TileGroup<V>{}, tile, scores.most, times)) *
+                     ExpBelow<Element>{scores.most}.factor();
     }
     scores.times = lanes.sum(times);
     return scores;
@@ -73,7 +74,7 @@ template <class Element, int V, RowsAre rows_are> class RowOfChunk {
   }
 
  private:
-  // f(at) for each of this lane's whole pieces, and f(x) for its elements of others.
+  // f(at) for each of this lane's whole pieces.
   template <class F> __device__ __forceinline__ void for_pieces(const F& f) const {
 #pragma unroll 4
     for (int c = whole_begin_ + rank * kPiece; c < whole_end_; c += lanes.count * kPiece) f(chunk_ + c);

@@ -108,7 +108,8 @@ template <class Element, RowsAre rows_are, bool may_smooth> class RowsOfWarp {
       scores.below = kept_sum<Element>(quick, lane_of_warp() < there * lanes_of_row, cut_.parts == 1, kLogTerms,
                                        [&] { return lanes.sum_of_tiles(exact_sum<V>(width_, of_tile, scores.most)); });
     } else {
-      scores.below = lanes.sum_of_tiles(sum_exponentials<true>(padded(), group_, of_tile, scores.most, times));
+      scores.below = lanes.sum_of_tiles(sum_exponentials<true>(padded(), group_, of_tile, scores.most, times)) *
+                     ExpBelow<Element>{scores.most}.factor();
     }
     const bool smooth = may_smooth && (rows_are != RowsAre::kAnyhow || l_.a.smoothing != 0);
     if (smooth) scores.distance = sum_distances<V>(first_of_tile_, width_, group_, of_tile, scores.most, l_.labels);

@@ -25,47 +25,60 @@ namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// exp(x - most) * 2^kLift, but 0 for the largest score itself, which is `is_most`, and below exp(kFloor).
+// What the exponentials of a row's scores, or a part's, have in common: FLOAT's as scalar::ExpBelow has it.
+inline constexpr int kLift = 100;
+template <class Element> struct Largest {
+  static constexpr float origin = 0;
+  static constexpr double factor() { return 1; }
+  float rest;
+  static constexpr float bias = 0;  // of no use
+};
+template <> struct Largest<float> : scalar::ExpBelow<kLift> { using ExpBelow::ExpBelow; };
+// Their factors, of many.
+struct ExpFactor {
+  template <class D, class V> HWY_INLINE V operator()(D d, V rest, V bias) const {
+    return formulas::exp_factor<kLift>(VectorMath<D>{d}, rest, bias);
+  }
+};
+
+// exp(x - most) * 2^kLift, of FLOAT less the factor of all of a row or part, but 0 for the largest
+// score itself, which is `is_most`, and below exp(kFloor).  x is less the origin.
 //
-// The factor makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
+// 2^kLift makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
 //
 // exactly: halves have the exponential of floats.  Otherwise theirs is brief (brief_exp_parts).
 template <class Element, bool exactly = false> struct ExpBelow {
-  static constexpr int kLift = 100;
   static constexpr double kDrop = 0x1p-100;
   static constexpr float kFloor = -155;
 
-  template <class D, class V> static HWY_INLINE V term(D d, V x, V most, hn::Mask<D>& is_most) {
-    constexpr bool brief = sizeof(Element) == 2 && !exactly;
-    V difference, shifted, p;
+  template <class D, class V> static HWY_INLINE V term(D d, V x, V rest, V bias, hn::Mask<D>& is_most) {
+    const V difference = hn::Sub(x, rest);
+    V result;
     if constexpr (std::is_same_v<Element, float>) {
-      V low;
-      difference = two_sum(d, x, hn::Neg(most), low);
-      p = quick_exp_parts(d, difference, low, shifted);
+      result = formulas::exp_of_many(VectorMath<D>{d}, x, bias);
     } else {
       // What the difference loses, 2^-17 where exp is not 0, an element of 11 bits does not show.  Nor does lse where
       // it cancels: float holds a difference d that is not 2^13 times the largest score or more.  The sum of others'
       // exponentials is as small as that score, and loses d * 2^-24 of itself: below 2^-26 for as many as memory holds.
-      difference = hn::Sub(x, most);
-      if constexpr (brief)
-        p = brief_exp_parts(d, difference, shifted);
-      else
-        p = quick_exp_parts(d, difference, shifted);
+      V shifted;
+      const V p = exactly ? quick_exp_parts(d, difference, shifted) : brief_exp_parts(d, difference, shifted);
+      const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
+      result = exactly ? mul_add(d, power, p, power) : hn::Mul(power, p);
     }
-    const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
-    is_most = hn::Eq(x, most);
+    is_most = hn::Eq(x, rest);
     const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
-    return hn::IfThenZeroElse(none, brief ? hn::Mul(power, p) : mul_add(d, power, p, power));
+    return hn::IfThenZeroElse(none, result);
   }
 
-  // The same, each element with its row's largest score; -1 for the largest score itself.
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V most) const {
+  // The same, each element with its row's number; -1 for the largest score itself.
+  template <class D, class V> HWY_INLINE V operator()(D d, V x, V rest) const {
     hn::Mask<D> is_most;
-    const V below = term(d, x, most, is_most);
+    const V below = term(d, x, rest, formulas::exp_bias<kLift>(VectorMath<D>{d}, rest), is_most);
     return hn::IfThenElse(is_most, hn::Set(d, -1.0f), below);
   }
 };
+
 
 // x - (high + low), where high + low is the largest score plus the logarithm of the sum: the first subtraction is exact
 // where the two are close, so that the result is as precise as low, and elsewhere within 0.5 ulp.
@@ -160,9 +173,11 @@ template <class D, class Count> HWY_INLINE void count_lanes(D d, hn::Mask<D> mas
   count = hn::Sub(count, hn::BitCast(hn::RebindToUnsigned<D>(), hn::VecFromMask(d, mask)));
 }
 
-// The sum of exp(x - most) over x[0, n), n <= kTile, but for those of the largest score, which `times` counts.
+// The sum of exp(x - most), less its factor, over x[0, n), n <= kTile, but for those of the largest score, which
+// `times` counts.
 template <bool exactly, class Element>
 HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float most, int64_t& times) {
+  const Largest<Element> largest{most};
   const hn::CappedTag<float, kColumns> d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const int64_t rest = n % kPair, full = n - rest;
@@ -175,7 +190,10 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
   auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
   const auto term = [&](const Element* at) HWY_ATTR {
     hn::Mask<decltype(d)> is_most;
-    const auto below = ExpBelow<Element, exactly>::term(d, load_as(d, at), hn::Set(d, most), is_most);
+    auto score = load_as(d, at);
+    if constexpr (std::is_same_v<Element, float>) score = hn::Sub(score, hn::Set(d, largest.origin));
+    const auto below = ExpBelow<Element, exactly>::term(d, score, hn::Set(d, largest.rest), hn::Set(d, largest.bias),
+                                                        is_most);
     count_lanes(d, is_most, equal);
     return below;
   };

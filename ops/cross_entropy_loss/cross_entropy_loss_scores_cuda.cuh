@@ -54,29 +54,34 @@ struct Scores {
   }
 };
 
-// exp(x - most) * 2^100, and the difference, which is 0 and not -0 for the largest score.  For differences below
-// kLeast the result is of no use; for NaN it is NaN.
+// exp(x - most) * 2^100 of a row's scores x, or a part's; FLOAT's less a factor that all of them have, factor().
 inline constexpr float kLeast = -155;
-template <class Element> DESCEND_FORMULA float exp_of_difference(float x, float most, float& difference) {
-  const Lane<float> d;
-  const float minus_most = 0 - most;  // not -0
-  difference = x + minus_most;
-  float shifted, p;
-  if constexpr (sizeof(Element) == 2) {
-    p = quick_exp_parts(d, difference, shifted);
-  } else {
-    // What the CPU's two_sum has, in fewer steps: of x and -most the smaller is the larger in size, x being at most
-    // `most`.  NaN, which fmin and fmax take for none, is in the difference.
-    const float large = std::fmin(x, minus_most), small = std::fmax(x, minus_most);
-    p = quick_exp_parts(d, difference, small - (difference - large), shifted);
+inline constexpr int kLift = 100;
+template <class Element> struct ExpBelow {
+  const float most;
+  // And the difference, which is 0 and not -0 for the largest score.  For differences below kLeast the result is of no
+  // use; for NaN it is NaN.
+  DESCEND_FORMULA float operator()(float x, float& difference) const {
+    difference = x + (0 - most);
+    float shifted;
+    const float p = quick_exp_parts(Lane<float>{}, difference, shifted);
+    const float power = scalar::power_of_shifted<kLift>(scalar::Math<float>{}, shifted);
+    return std::fma(power, p, power);
   }
-  const float power = formulas::power_of_shifted<100>(VectorMath<Lane<float>>(d), shifted);
-  return std::fma(power, p, power);
-}
+  DESCEND_FORMULA double factor() const { return 1; }
+};
+template <> struct ExpBelow<float> : scalar::ExpBelow<kLift> {
+  DESCEND_FORMULA explicit ExpBelow(float most) : scalar::ExpBelow<kLift>(most) {}
+  DESCEND_FORMULA float operator()(float x, float& difference) const {
+    x -= origin;
+    difference = x + (0 - rest);
+    return scalar::exp_of_many(scalar::Math<float>{}, x, bias);
+  }
+};
 
-// exp(x - most) * 2^100, but 0 for the largest score itself, which is counted, and below exp(kLeast).
-template <class Element> DESCEND_FORMULA float exp_below(float x, float most, int& equal) {
-  float difference, result = exp_of_difference<Element>(x, most, difference);
+// The same, but 0 for the largest score itself, which is counted, and below exp(kLeast).
+template <class Element> DESCEND_FORMULA float exp_below(float x, const ExpBelow<Element>& exp_of, int& equal) {
+  float difference, result = exp_of(x, difference);
   asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
   equal += difference == 0;
   return difference == 0 || difference < kLeast ? 0 : result;
@@ -84,8 +89,8 @@ template <class Element> DESCEND_FORMULA float exp_below(float x, float most, in
 
 // The same of many scores.  Most often none is the largest, far below it or NaN: one look at all of them is enough.
 template <class Element, int rows, int V>
-__device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most, int& equal,
-                                           float (&result)[rows][V]) {
+__device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most,
+                                           const ExpBelow<Element>& exp_of, int& equal, float (&result)[rows][V]) {
   int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
@@ -94,7 +99,7 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       float difference;
-      result[r][j] = exp_of_difference<Element>(wide[j], most, difference);
+      result[r][j] = exp_of(wide[j], difference);
       largest = max(largest, __float_as_int(difference));
     }
   }
@@ -152,15 +157,16 @@ template <class Element, RowsAre rows_are> struct TileScores {
   }
 };
 
-// The sum of exp(x - most) over the n <= kTile scores of a tile, but for those of the largest score; in the group's
-// first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n is a multiple of
-// kExpColumns.
+// The sum of exp(x - most), less ExpBelow's factor, over the n <= kTile scores of a tile, but for those of the largest
+// score; in the group's first thread.  Two neighbours of a column are added as float, these sums as double.  `whole`: n
+// is a multiple of kExpColumns.
 inline constexpr int kExpLines = 8, kExpColumns = kExpLines * static_cast<int>(kSumColumns<double>);
 template <bool whole = false, int V, class Element, RowsAre rows_are>
 __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& group,
                                                    const TileScores<Element, rows_are>& scores, float most,
                                                    int& equal) {
   constexpr int kColumns = static_cast<int>(kSumColumns<double>), kRows = kExpLines / V;  // looked at together
+  const ExpBelow<Element> exp_of{most};
   double column[V] = {};
   int i = group.rank * V;
 #pragma unroll 1
@@ -169,7 +175,7 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int r = 0; r < kRows; ++r) x[r] = scores.template columns<V>(i + r * kColumns);
     float term[kRows][V];
-    exps_below(x, most, equal, term);
+    exps_below(x, most, exp_of, equal, term);
 #pragma unroll
     for (int r = 0; r < kRows; r += 2)
 #pragma unroll
@@ -180,8 +186,8 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       if (i + j >= n) continue;
-      float pair = exp_below<Element>(widen<float>(scores(i + j)), most, equal);
-      if (i + j + kColumns < n) pair += exp_below<Element>(widen<float>(scores(i + j + kColumns)), most, equal);
+      float pair = exp_below(widen<float>(scores(i + j)), exp_of, equal);
+      if (i + j + kColumns < n) pair += exp_below(widen<float>(scores(i + j + kColumns)), exp_of, equal);
       column[j] += double{pair};
     }
   return add_columns<V>(column, group.mask) * 0x1p-100;

@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
       }
       scores.below = kept_sum.kept();
     } else {
-      const auto exp_of = [&](float x) { return exp_below<Element>(x, scores.most, times); };
+      const ExpBelow<Element> below{scores.most};
+      const auto exp_of = [&](float x) { return exp_below(x, below, times); };
       double column[S::V] = {};
 #pragma unroll 1
       for (int line = 0; line + 1 < lines; line += 2)
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
           for (int j = 0; j < S::kInPiece; ++j)
             column[p * S::kInPiece + j] += double{exp_of(widen<float>(my_piece(lines - 1, p).at[j]))};
       }
-      scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100;
+      scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100 * below.factor();
     }
     if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
     scores.times = times;

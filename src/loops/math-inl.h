@@ -7,12 +7,12 @@
 //   exp(d, x)                 exp(d, high, low)           exp of an unevaluated sum
 //   expm1(d, x)               expm1(d, high, low)
 //   log(d, x)
-//   two_product(d, a, b, low) two_sum(d, a, b, low)       a * b and a + b without error: the value returned, plus low
+//   two_product(d, a, b, low)                             a * b without error: the value returned, plus low
 //   exp_parts(d, high, low, k, m_low)                     exp(high + low) = (returned + m_low) * 2^k
 //   scale_by_power_of_two(d, v, k)                        v * 2^k, rounded once
 //   quick_exp_parts<of_halves>(d, x, shifted)             half the work, twice the error; for halves less; see there
 //   brief_exp_parts(d, x, shifted)                        less still, for halves; see there
-//   quick_exp_parts(d, high, low, shifted)                quick_expm1_of_negative<of_halves>(d, x)
+//   quick_expm1_of_negative<of_halves>(d, x)
 //   at_most(d, bound, x)      clamp(d, x, low, high)             bounds are not 0; a NaN stays
 //   mul_add(d, a, b, c)       negative_mul_add(d, a, b, c)       a * b + c and c - a * b, rounded once
 #if defined(DESCEND_LOOPS_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
@@ -125,9 +125,6 @@ template <class D, class V = hn::Vec<D>> HWY_INLINE V clamp(D d, V x, hn::TFromD
 template <class D, class V = hn::Vec<D>> HWY_INLINE V two_product(D d, V a, V b, V& low) {
   return formulas::two_product(VectorMath<D>{d}, a, b, low);
 }
-template <class D, class V = hn::Vec<D>> HWY_INLINE V two_sum(D d, V a, V b, V& low) {
-  return formulas::two_sum(VectorMath<D>{d}, a, b, low);
-}
 template <class D, class V = hn::Vec<D>> HWY_INLINE V scale_by_power_of_two(D d, V v, V k) {
   return formulas::scale_by_power_of_two(VectorMath<D>{d}, v, k);
 }
@@ -147,9 +144,6 @@ template <bool of_halves = false, class D, class V = hn::Vec<D>> HWY_INLINE V qu
 }
 template <class D, class V = hn::Vec<D>> HWY_INLINE V brief_exp_parts(D d, V x, V& shifted) {
   return formulas::brief_exp_parts(VectorMath<D>{d}, x, shifted);
-}
-template <class D, class V = hn::Vec<D>> HWY_INLINE V quick_exp_parts(D d, V high, V low, V& shifted) {
-  return formulas::quick_exp_parts(VectorMath<D>{d}, high, low, shifted);
 }
 template <bool of_halves = false, class D, class V = hn::Vec<D>> HWY_INLINE V quick_expm1_of_negative(D d, V x) {
   return formulas::quick_expm1_of_negative<of_halves>(VectorMath<D>{d}, x);

@@ -84,9 +84,6 @@ template <class D> DESCEND_FORMULA Of<D> log(D d, Of<D> x) { return scalar::log(
 template <bool of_halves = false, class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> x, Of<D>& shifted) {
   return scalar::quick_exp_parts<of_halves>(VectorMath<D>(d), x, shifted);
 }
-template <class D> DESCEND_FORMULA Of<D> quick_exp_parts(D d, Of<D> high, Of<D> low, Of<D>& shifted) {
-  return scalar::quick_exp_parts(VectorMath<D>(d), high, low, shifted);
-}
 template <bool of_halves = false, class D> DESCEND_FORMULA Of<D> quick_expm1_of_negative(D d, Of<D> x) {
   return scalar::quick_expm1_of_negative<of_halves>(VectorMath<D>(d), x);
 }

@@ -48,6 +48,21 @@ template <class Element> struct Math {
 
 #include "src/loops/math_formulas.inc"
 
+// The numbers of exp_of_many and exp_factor (math_formulas.inc).
+template <int lift> struct ExpBelow {
+  float origin, rest;  // most = origin + rest
+  float bias;          // less the whole number nearest to rest / ln 2
+
+  DESCEND_MATH explicit ExpBelow(float most) {
+    // Of numbers that are at least half and at most twice each other nothing is rounded.
+    const bool is_near = std::fabs(most) < 512;
+    origin = is_near ? 0 : most;
+    rest = is_near ? most : 0;
+    bias = exp_bias<lift>(Math<float>{}, rest);
+  }
+  DESCEND_MATH double factor() const { return exp_factor<lift>(Math<double>{}, double{rest}, double{bias}); }
+};
+
 }  // namespace descend::scalar
 
 #undef DESCEND_MATH

@@ -115,6 +115,33 @@ TEST(math, quick_functions_keep_their_bounds) {
   });
 }
 
+TEST(math, exponentials_of_many_numbers_lose_nothing_by_the_difference_to_the_largest) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> unit(-1, 1);
+  std::vector<float> largest, x, from_origin, bias_of_float;
+  std::vector<double> rest, bias;
+  for (int i = 0; i < 200000; ++i) {
+    const float sizes[] = {1, 16, 530, std::ldexp(1.0f, i % 127), std::ldexp(1.0f, -(i % 150))};
+    const float most = unit(random) * sizes[i / 127 % 5], below = std::fabs(unit(random)) * (i % 2 ? 155 : 3);
+    const float one = i % 11 ? most - below : std::nextafter(most, -HUGE_VALF);
+    if (one >= most || one - most < -155) continue;
+    const scalar::ExpBelow<kLiftOfMany> e(most);
+    largest.push_back(most), x.push_back(one), from_origin.push_back(one - e.origin), bias_of_float.push_back(e.bias);
+    rest.push_back(e.rest), bias.push_back(e.bias);
+    ASSERT_EQ(double{one} - e.origin, double{from_origin.back()}) << most;
+  }
+  ASSERT_GT(x.size(), 80000u);
+  for_each_target([&] {
+    const std::vector<float> got = evaluate(kExpOfMany, from_origin, bias_of_float);
+    const std::vector<double> factor = evaluate(kExpFactor, rest, bias);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double wanted = std::exp(double{x[i]} - double{largest[i]});
+      ASSERT_LE(std::fabs(std::ldexp(got[i] * factor[i], -kLiftOfMany) / wanted - 1), 0x1.8p-24)
+          << std::hexfloat << x[i] << " of " << largest[i];
+    }
+  });
+}
+
 TEST(math, an_argument_may_be_a_product) {
   std::mt19937 random(11);
   std::uniform_real_distribution<float> unit(-1, 1);

@@ -38,8 +38,12 @@ template <class T> void evaluate(int which, int64_t n, const T* a, const T* b, T
       if (which == kHalvesExp) result = quick_exp_parts<true>(d, negative, k);
       if (which == kBriefExp) result = brief_exp_parts(d, negative, k);
       if (which == kHalvesExpm1) result = quick_expm1_of_negative<true>(d, negative);
-    } else if (which == kHalvesExp || which == kHalvesExpm1 || which == kBriefExp) {
-      result = hn::Zero(d);  // there are none of double
+      if (which == kExpOfMany) result = formulas::exp_of_many(VectorMath<decltype(d)>{d}, x, y);
+      if (which == kExpFactor) result = hn::Zero(d);  // there is none of float
+    } else {
+      if (which == kExpFactor) result = formulas::exp_factor<kLiftOfMany>(VectorMath<decltype(d)>{d}, x, y);
+      if (which == kHalvesExp || which == kHalvesExpm1 || which == kBriefExp || which == kExpOfMany)
+        result = hn::Zero(d);  // there are none of double
     }
     hn::StoreU(result, d, out + i);
   }

@@ -33,6 +33,8 @@ enum Function {
   kHalvesExp,
   kHalvesExpm1,
   kBriefExp,
+  kExpOfMany,
+  kExpFactor,
   kFunctions
 };
 
@@ -50,6 +52,7 @@ template <class T> std::vector<T> evaluate(Function which, std::vector<T> a, std
   return out;
 }
 
+inline constexpr int kLiftOfMany = 100;
 inline constexpr int kQuickLimit = 190;  // the quick functions are asked for numbers down to the negative of this
 
 template <class T> T evaluate_scalar(Function which, T x, T y) {
@@ -93,6 +96,12 @@ template <class T> T evaluate_scalar(Function which, T x, T y) {
       return 0;
     case kBriefExp:
       if constexpr (sizeof(T) == 4) return scalar::brief_exp_parts(o, negative, k);
+      return 0;
+    case kExpOfMany:
+      if constexpr (sizeof(T) == 4) return scalar::exp_of_many(o, x, y);
+      return 0;
+    case kExpFactor:
+      if constexpr (sizeof(T) == 8) return scalar::exp_factor<kLiftOfMany>(o, x, y);
       return 0;
     case kHalvesExpm1:
       if constexpr (sizeof(T) == 4) return scalar::quick_expm1_of_negative<true>(o, negative);
