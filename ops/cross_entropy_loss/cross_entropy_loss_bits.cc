@@ -126,12 +126,13 @@ void forward_of_a_landmark_each(BitCall& call, const Case& c) {
 }
 // Largest scores of all sizes, and others up to 160 below them.
 void forward_of_any_largest(BitCall& call, const Case& c) {
-  constexpr double kLargest[] = {0x1p-140, 0.3,   17.7,  -511.97, 511.97, 512,      -512, -512.03,
+  constexpr double kLargest[] = {0x1p-140, 0.3,  17.7,  -511.97, 511.97, 512,      -512, -512.03,
                                  667,      -1e4, 1.3e6, -7e9,    1e22,   -3.39e38, 3e38, -88.8};
   std::vector<double> scores;
   for (int64_t row = 0; row < c.rows; ++row)
     for (int64_t i = 0; i < c.classes; ++i)
-      scores.push_back(kLargest[row % 16] - static_cast<double>((row * 7 + i * 13) % 61) * (row % 3 == 0 ? 2.63 : 0.07));
+      scores.push_back(kLargest[row % 16] -
+                       static_cast<double>((row * 7 + i * 13) % 61) * (row % 3 == 0 ? 2.63 : 0.07));
   call.run(aclnnCrossEntropyLossGetWorkspaceSize, aclnnCrossEntropyLoss, call.in(c.dtype, c.matrix(), scores),
            call.labels(c.target, {c.rows}, c.classes, kIgnored), nullptr, c.reduction_text(), kIgnored, 0, 0, false,
            call.out(c.dtype, c.loss()), call.out(c.dtype, c.matrix()), call.out(c.dtype, c.loss()),
@@ -170,8 +171,9 @@ void add(Bits& bits, const Case& c, Way way = {}) {
       for (bool weighted : {false, true})
         for (double zloss : {0.0, 0.01}) {
           for (double smoothing : {0.0, 0.1}) add(bits, {19, 53, t, reduction, smoothing, weighted, zloss});
-          add(bits, {70, 10, t, reduction, 0, weighted, zloss});  // rows of few classes
+          add(bits, {70, 10, t, reduction, 0, weighted, zloss});  // rows of few classes, more than are taken at a time
         }
+    for (const Way& way : all_ways()) add(bits, {70, 10, t, "none"}, way);
     for (bool smooth : {false, true})
       bits.add(cat("aclnnCrossEntropyLoss ", descend::name(t), " of 1 to 67 and about 512 classes",
                    smooth ? " smoothing" : ""),

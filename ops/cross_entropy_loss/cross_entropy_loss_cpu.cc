@@ -15,6 +15,7 @@
 #include "ops/cross_entropy_loss/cross_entropy_loss_cpu-inl.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss_kernels.h"
 #include "ops/cross_entropy_loss/cross_entropy_loss_parts_cpu-inl.h"
+#include "ops/cross_entropy_loss/cross_entropy_loss_short_rows_cpu-inl.h"
 #include "src/loops/elementwise_cpu-inl.h"
 #include "src/loops/parallel.h"
 
@@ -38,11 +39,10 @@ template <class Element> class CrossEntropy {
         lse_(static_cast<Element*>(data[6])),
         shows_lse_(kHalf && a.shows_lse()),
         shared_(a.labels.classes > kChunk && a.labels.rows < 4 * static_cast<int64_t>(parallel_width())),
-        short_(a.labels.classes <= kShort && input_.packed(a.labels.classes) && log_prob_.packed(a.labels.classes) &&
-               a.smoothing == 0),
+        short_(a.labels.classes <= kShort && a.smoothing == 0),
         parts_(a.labels.classes, sizeof(Element)),
         group_(shared_  ? 1
-               : short_ ? kTile / a.labels.classes
+               : short_ ? kShortRows
                         : std::max(input_.group(), log_prob_.group())) {
     if (a.smoothing != 0) weights_ = labels_.sum_of_all_weights();
   }
@@ -119,26 +119,6 @@ template <class Element> class CrossEntropy {
     }
     return part;
   }
-  // The same of a row of few classes.
-  double keep_few(const float* x, const float* most, int64_t classes, double below) const {
-    if constexpr (kHalf) {
-      if (shows_lse_) return below;
-      CrossEntropyKeptSum<Element> sum(below, true);
-      if (below != 0 && !sum.is_sure(kErrorOfQuickSum)) {
-        HWY_ALIGN float terms[2 * kPair];
-        int64_t times = 0;
-        exponentials<true>(x, most, classes, terms);
-        sum = {sum_few<TileSum<Element, true>>(terms, classes, times), true};
-      }
-      return sum.kept();
-    }
-    return below;
-  }
-  template <bool exactly> void exponentials(const float* x, const float* rest, int64_t n, float* terms) const {
-    run_inputs<float>(ExpBelow<Element, exactly>{}, n, terms, std::make_index_sequence<2>(), Input<float>{x, -1},
-                      Input<float>{rest, -1});
-  }
-
   // Terms [column, column + n) of the sum with smoothing, n <= kTile.
   void distances(const Element* x, int64_t column, int64_t n, float most, double* terms) const {
     load_run<double, Element>(x, n, terms);
@@ -174,7 +154,7 @@ template <class Element> class CrossEntropy {
         for (int64_t i = 0; i < height; ++i) most[i] = largest(tile[i], width, most[i]);
       });
       SumOfPart sums[kRows];
-      for (int64_t i = 0; i < height; ++i) sums[i] = SumOfPart(most[i]);
+      for (int64_t i = 0; i < height; ++i) sums[i].begin(most[i]);
       for_each_tile(begin, end, [&](const MatrixTile<Element>& tile, int64_t, int64_t width) {
         for (int64_t i = 0; i < height; ++i) add_tile(sums[i], tile[i], width, shows_lse_);
       });
@@ -211,57 +191,24 @@ template <class Element> class CrossEntropy {
     });
   }
 
-  // Rows [row, row + height) of few classes, one after the other in memory and at most a tile: what run_group does, of
-  // all rows at once.
+  // Rows [row, row + height) of few classes, at most kShortRows: what run_group does.
   template <class Keep> void run_short_rows(int64_t row, int64_t height, const Keep& keep) const {
-    const int64_t classes = a_.labels.classes, n = height * classes;
-    const Element* first = input_.at(row, 0);
-    // Behind each is room for what is written and read past the last row.
-    HWY_ALIGN float x[kTile + kPair], of_row[kTile + kPair], low[kTile + kPair], terms[kTile + kPair];
-    HWY_ALIGN float most[kTile];
-    HWY_ALIGN double rest[kTile], bias[kTile], factor[kTile], others[kTile], log_sum[kTile];
-    load_run<float, Element>(first, n, x);
-    bool is_moved = false;
-    for (int64_t i = 0; i < height; ++i) {
-      float* const mine = x + i * classes;
-      most[i] = std::max(largest_of_few(mine, classes) + 0.0f, kLeastMost);  // NaN stays
-      const Largest<Element> largest{most[i]};
-      rest[i] = largest.rest, bias[i] = largest.bias;
-      spread(largest.rest, classes, of_row + i * classes);
-      if (largest.origin == 0) continue;
-      is_moved = true;
-      for (int64_t c = 0; c < classes; ++c) mine[c] -= largest.origin;
-    }
-    if (shows_lse_)
-      exponentials<kHalf>(x, of_row, n, terms);
-    else
-      exponentials<false>(x, of_row, n, terms);
-    if constexpr (!kHalf)
-      run_inputs<double>(ExpFactor{}, height, factor, std::make_index_sequence<2>(), Input<double>{rest, -1},
-                         Input<double>{bias, -1});
-    for (int64_t i = 0; i < height; ++i) {
-      Scores scores{.most = most[i]};
-      const float* const mine = terms + i * classes;
-      scores.below = shows_lse_ ? sum_few<TileSum<Element, kHalf>>(mine, classes, scores.times)
-                                : sum_few<TileSum<Element, false>>(mine, classes, scores.times);
-      if constexpr (!kHalf) scores.below *= factor[i];
-      scores.below = keep_few(x + i * classes, of_row + i * classes, classes, scores.below);
-      others[i] = scores.others();
-    }
-    if (is_moved) load_run<float, Element>(first, n, x);
-    run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<1>(), Input<double>{others, -1});
-    for (int64_t i = 0; i < height; ++i) {
-      const Scores scores{.most = most[i]};
-      const LogProb f = scores.template log_prob<Element>(log_sum[i]);
-      keep(row + i, finish(row + i, scores, log_sum[i]));
-      spread(f.high, classes, of_row + i * classes);
-      spread(f.low, classes, low + i * classes);
-    }
-    run_inputs<float>(LogProbs{}, n, x, std::make_index_sequence<3>(), Input<float>{x, -1}, Input<float>{of_row, -1},
-                      Input<float>{low, -1});
-    store_run<float, Element>(x, n, log_prob_.at(row, 0));
+    ShortRows<Element> rows(a_.labels.classes, height);
+    gather(axes_of_short_rows(rows, input_), sizeof(Element), input_.at(row, 0), rows.score);
+    ShortRowsSums sums;
+    shows_lse_ ? sum_short_rows<kHalf>(rows, sums) : sum_short_rows<false>(rows, sums);
+    if constexpr (kHalf)
+      if (!shows_lse_) keep_sums(rows, sums.below);
+    HWY_ALIGN double log_sum[kShortRows];
+    run_inputs<double>(LogOnePlus{}, height, log_sum, std::make_index_sequence<2>(), Input<double>{sums.more, -1},
+                       Input<double>{sums.below, -1});
+    HWY_ALIGN float high[kShortRows], low[kShortRows];
+    log_probs_of<Element>(sums.most, log_sum, height, high, low);
+    for (int64_t i = 0; i < height; ++i) keep(row + i, finish(row + i, {.most = sums.most[i]}, log_sum[i]));
+    ShortRows<Element> written(a_.labels.classes, height);
+    write_short_rows(rows, high, low, written);
+    scatter(axes_of_short_rows(written, log_prob_), sizeof(Element), written.score, log_prob_.at(row, 0));
   }
-
   // One row, by all threads: the same additions in the same order.
   RowLoss run_row(int64_t row) const {
     const int64_t classes = a_.labels.classes;

@@ -66,6 +66,9 @@ struct CrossEntropyParts {
 // everywhere.
 template <class Element> class CrossEntropyKeptSum {
  public:
+  static constexpr int kBits = Element::kDigits + 2;
+  static constexpr double kLeastSure = 0x1p-60;  // below it quick ways are not as precise, and do without small terms
+
   // is_row: the part is the whole row.  Else it may be little of it, but nearly all that the largest score is not.
   DESCEND_HOST_DEVICE CrossEntropyKeptSum(double sum, bool is_row)
       : sum_(sum), bits_(kBits - (sum >= 1) - (is_row ? (sum >= 8) + (sum >= 64) : 0)) {
@@ -86,8 +89,6 @@ template <class Element> class CrossEntropyKeptSum {
   }
 
  private:
-  static constexpr int kBits = Element::kDigits + 2;
-  static constexpr double kLeastSure = 0x1p-60;  // below it quick ways are not as precise, and do without small terms
   double sum_;
   int bits_;
   double kept_;

@@ -60,7 +60,8 @@ struct PartScores {
 class SumOfPart {
  public:
   SumOfPart() = default;
-  explicit SumOfPart(float most) : most_(most + 0.0f) {}  // of -0 and 0, whichever was found, 0
+  explicit SumOfPart(float most) { begin(most); }
+  void begin(float most) { most_ = most + 0.0f; }  // of -0 and 0, whichever was found, 0
   float most() const { return most_; }
   int64_t& times() { return times_; }
   void add(double tile) { tiles_.add(tile); }

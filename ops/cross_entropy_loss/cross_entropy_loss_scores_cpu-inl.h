@@ -34,15 +34,9 @@ template <class Element> struct Largest {
   static constexpr float bias = 0;  // of no use
 };
 template <> struct Largest<float> : scalar::ExpBelow<kLift> { using ExpBelow::ExpBelow; };
-// Their factors, of many.
-struct ExpFactor {
-  template <class D, class V> HWY_INLINE V operator()(D d, V rest, V bias) const {
-    return formulas::exp_factor<kLift>(VectorMath<D>{d}, rest, bias);
-  }
-};
 
-// exp(x - most) * 2^kLift, of FLOAT less the factor of all of a row or part, but 0 for the largest
-// score itself, which is `is_most`, and below exp(kFloor).  x is less the origin.
+// exp(x - most) * 2^kLift, of FLOAT less the factor of all of a row or part, but 0 for the largest score itself, which
+// is `is_most`, and below exp(kFloor).  x is less the origin.
 //
 // 2^kLift makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
 // below 2^-223, and of any number of scores that memory holds no part of the smallest result.
@@ -70,15 +64,7 @@ template <class Element, bool exactly = false> struct ExpBelow {
     const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
     return hn::IfThenZeroElse(none, result);
   }
-
-  // The same, each element with its row's number; -1 for the largest score itself.
-  template <class D, class V> HWY_INLINE V operator()(D d, V x, V rest) const {
-    hn::Mask<D> is_most;
-    const V below = term(d, x, rest, formulas::exp_bias<kLift>(VectorMath<D>{d}, rest), is_most);
-    return hn::IfThenElse(is_most, hn::Set(d, -1.0f), below);
-  }
 };
-
 
 // x - (high + low), where high + low is the largest score plus the logarithm of the sum: the first subtraction is exact
 // where the two are close, so that the result is as precise as low, and elsewhere within 0.5 ulp.
@@ -86,13 +72,6 @@ struct LogProb {
   float high, low;
   template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
     return hn::Sub(hn::Sub(x, hn::Set(d, high)), hn::Set(d, low));
-  }
-};
-
-// The same, each element with its row's numbers.
-struct LogProbs {
-  template <class D, class V> HWY_INLINE V operator()(D, V x, V high, V low) const {
-    return hn::Sub(hn::Sub(x, high), low);
   }
 };
 
@@ -192,8 +171,8 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     hn::Mask<decltype(d)> is_most;
     auto score = load_as(d, at);
     if constexpr (std::is_same_v<Element, float>) score = hn::Sub(score, hn::Set(d, largest.origin));
-    const auto below = ExpBelow<Element, exactly>::term(d, score, hn::Set(d, largest.rest), hn::Set(d, largest.bias),
-                                                        is_most);
+    const auto below =
+        ExpBelow<Element, exactly>::term(d, score, hn::Set(d, largest.rest), hn::Set(d, largest.bias), is_most);
     count_lanes(d, is_most, equal);
     return below;
   };
@@ -215,66 +194,19 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
   return sum_columns<kColumns / 2>(column) * ExpBelow<Element, exactly>::kDrop;
 }
 
-// The same of a row of n <= kPair, of terms that ExpBelow's operator() made.  Reads kPair of them.
-template <class Sum> HWY_INLINE double sum_few(const float* terms, int64_t n, int64_t& times) {
-  const hn::CappedTag<float, kColumns> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  HWY_ALIGN Sum column[kColumns];
-  auto equal = hn::Zero(hn::RebindToUnsigned<decltype(d)>());
-  const auto term = [&](int64_t i) HWY_ATTR {
-    const auto v = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n - i)), hn::LoadU(d, terms + i));
-    const auto is_most = hn::Lt(v, hn::Zero(d));
-    count_lanes(d, is_most, equal);
-    return hn::IfThenZeroElse(is_most, v);
-  };
-  for (int64_t j = 0; j < kColumns; j += lanes) {
-    const auto add = [&](const auto& give) HWY_ATTR {
-      if (j >= n) return;
-      auto sum = term(j);
-      if (j + kColumns < n) sum = hn::Add(sum, term(j + kColumns));
-      give(sum);
-    };
-    sum_lanes(d, add, column + j);
-  }
-  times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  return sum_columns<kColumns / 2>(column) * ExpBelow<float>::kDrop;
-}
-
-// The largest of n <= kPair scores, for rows of which a call each would be most of the work.
-HWY_INLINE float largest_of_few(const float* x, int64_t n) {
-  const hn::CappedTag<float, 4> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  float most = x[0];
-  if (n < lanes) {
-    for (int64_t i = 1; i < n; ++i) most = std::max(most, x[i]);
-    return most;
-  }
-  auto v = hn::LoadU(d, x + n - lanes);
-  for (int64_t i = 0; i + lanes < n; i += lanes) v = hn::Max(v, hn::LoadU(d, x + i));
-  return hn::GetLane(hn::MaxOfLanes(d, v));
-}
-
-// Writes n <= kPair copies of v, and up to kPair in all.
-HWY_INLINE void spread(float v, int64_t n, float* to) {
-  const hn::CappedTag<float, 4> d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) hn::StoreU(hn::Set(d, v), d, to + i);
-}
-
-// log(1 + x) for x that is not negative.  What the sum loses counts where the logarithm is small.
-inline double log_one_plus(double x) {
-  const double sum = 1 + x, logarithm = scalar::log(scalar::Math<double>{}, sum);
-  return x >= 1 ? logarithm : logarithm + (x - (sum - 1)) / sum;
-}
-
-// The same of many numbers.
+// log(1 + x) for x = more + below, not negative.  What the sum loses counts where the logarithm is small.
 struct LogOnePlus {
-  template <class D, class V> HWY_INLINE V operator()(D d, V x) const {
+  template <class D, class V> HWY_INLINE V operator()(D d, V more, V below) const {
+    const V x = hn::Add(more, below);
     const V one = hn::Set(d, 1.0), sum = hn::Add(one, x), logarithm = log(d, sum);
     const V careful = hn::Add(logarithm, hn::Div(hn::Sub(x, hn::Sub(sum, one)), sum));
     return hn::IfThenElse(hn::Ge(x, one), logarithm, careful);
   }
 };
+inline double log_one_plus(double x) {
+  const hn::CappedTag<double, 1> d;
+  return hn::GetLane(LogOnePlus{}(d, hn::Set(d, x), hn::Zero(d)));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace descend

@@ -53,9 +53,11 @@ template <int lift> struct ExpBelow {
   float origin, rest;  // most = origin + rest
   float bias;          // less the whole number nearest to rest / ln 2
 
+  // Of numbers that are at least half and at most twice each other nothing is rounded.
+  static constexpr float kNear = 512;
+
   DESCEND_MATH explicit ExpBelow(float most) {
-    // Of numbers that are at least half and at most twice each other nothing is rounded.
-    const bool is_near = std::fabs(most) < 512;
+    const bool is_near = std::fabs(most) < kNear;
     origin = is_near ? 0 : most;
     rest = is_near ? most : 0;
     bias = exp_bias<lift>(Math<float>{}, rest);
