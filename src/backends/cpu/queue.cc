@@ -7,24 +7,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <exception>
 #include <new>
 #include <system_error>
 
 #include "src/base/environment.h"
 #include "src/base/log.h"
 #include "src/base/stack.h"
+#include "src/base/stream_work.h"
 #include "src/base/text.h"
-#include "src/base/thread_end.h"
 
 namespace descend {
 namespace {
-
-// Made before there is any work, so that running out of memory can be said without memory.
-const Status& no_memory() {
-  static const Status& status = *new Status(Code::kOutOfMemory, "work on a stream ran out of memory");
-  return status;
-}
 
 // How many tasks the thread runs: a function of the program that one calls may start others, on other streams.
 thread_local int tasks_here = 0;
@@ -42,37 +35,9 @@ constexpr size_t kRoom = size_t{1} << 20;
 // its threads to wait for it.)
 constexpr std::chrono::seconds kPatience(2);
 
-// For the exception that is being handled.
-Status failure_of_exception() noexcept {
-  try {
-    try {
-      throw;
-    } catch (const std::bad_alloc&) {
-      return no_memory();
-    } catch (const std::exception& e) {
-      return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
-    } catch (...) {
-      return {Code::kInternal, "work on a stream threw an exception"};
-    }
-  } catch (...) {
-    return no_memory();
-  }
-}
-
-// No exception leaves a task: there is nobody above it to catch one.
-template <class Work> Status guarded(const Work& work) {
-  try {
-    return work();
-  } catch (...) {
-    if (is_thread_ending()) throw;
-    return failure_of_exception();
-  }
-}
-
 }  // namespace
 
 std::shared_ptr<Queue> Queue::make() {
-  no_memory();
   auto queue = std::make_shared<Queue>();
   queue->self_ = queue;
   queue->enter_list();

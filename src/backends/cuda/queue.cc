@@ -3,7 +3,6 @@
 #include "src/backends/cuda/queue.h"
 
 #include <algorithm>
-#include <new>
 #include <system_error>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "src/backends/cuda/unfinished.h"
 #include "src/base/environment.h"
 #include "src/base/log.h"
+#include "src/base/stream_work.h"
 #include "src/base/text.h"
 #include "src/base/thread_end.h"
 
@@ -20,20 +20,6 @@ namespace {
 
 thread_local CudaQueue* running = nullptr;
 thread_local const CudaQueue* thread_of = nullptr;
-
-template <class Work> Status guarded(CudaQueue* queue, const Work& work) {
-  running = queue;
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return {Code::kOutOfMemory, "work on a stream ran out of host memory"};
-  } catch (const std::exception& e) {
-    return {Code::kInternal, cat("work on a stream threw an exception: ", e.what())};
-  } catch (...) {
-    if (is_thread_ending()) throw;
-    return {Code::kInternal, "work on a stream threw an exception"};
-  }
-}
 
 }  // namespace
 
@@ -110,7 +96,8 @@ bool CudaQueue::try_now(FunctionRef<Status()> work, bool always) {
     if (dropping() && !always) return true;
     ++submitted_;
     device_.use();
-    status = guarded(this, work);
+    running = this;
+    status = guarded(work);
     if (status.ok() && environment().synchronous)
       status = with_operators(cuda_status(cudaStreamSynchronize(stream_), "while it ran"));
     keep(status);
@@ -192,7 +179,8 @@ bool CudaQueue::run_front(Lock& lock) {
   };
   try {
     device_.use();  // a function of the program before it may have used another
-    if (!drop) status = guarded(this, task.work);
+    running = this;
+    if (!drop) status = guarded(task.work);
     tell(status);
   } catch (...) {  // the program ends this thread: the task is over all the same
     end();
