@@ -79,6 +79,7 @@ class Queue {
   bool run_tasks(Lock& lock);           // all there are up to one that awaits others, if nobody else does; as `end`
   void look_at_dropping();              // with the lock, after a change of what it depends on
   Status await(Lock& lock, uint64_t ticket, Timeout timeout);
+  static bool is_in_a_task();  // of any queue, which the calling thread runs
   bool runs_here() const { return running_ && runner_ == pthread_self(); }
   Status start_thread();
   void leave_to_thread();  // the tasks there are; with the lock

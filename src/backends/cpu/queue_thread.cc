@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The thread of a queue: when there is one, and what becomes of tasks when it ends.
+#include "src/backends/cpu/queue.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <new>
+#include <system_error>
+
+#include "src/base/log.h"
+#include "src/base/stack.h"
+#include "src/base/text.h"
+
+namespace descend {
+namespace {
+
+// What is left of a stack on which work may run: a kernel of transposed matrices has 600 KiB of tiles there.
+constexpr size_t kRoom = size_t{1} << 20;
+
+// After so long without work a stream's thread ends: a process whose main thread has ended by pthread_exit ends with
+// its last one, and threads of streams hear no signal that would end it.  (oneTBB's workers stay: where a loop has
+// started them, such a process does not end by itself.  They cannot be given SIGTERM, which a program may block in all
+// its threads to wait for it.)
+constexpr std::chrono::seconds kPatience(2);
+
+}  // namespace
+
+bool Queue::has_room_here() { return stack_left() >= kRoom; }
+
+void Queue::leave_to_thread() {
+  if (has_thread_) {
+    work_.notify_one();
+  } else if (Status s = start_thread(); !s.ok()) {
+    log(LogLevel::kError, s.message());
+    done_.notify_all();  // who waits tries again, and knows whom to tell
+  }
+}
+
+Status Queue::find_runner() { return tasks_.empty() || running_ || has_thread_ ? Status{} : start_thread(); }
+
+Status Queue::go_on() {
+  const Lock lock(mutex_);
+  return find_runner();
+}
+
+Status Queue::start_thread() {
+  // Signals are for the program's threads, but those that a function of the program brings upon itself: of a fault that
+  // is blocked nobody hears.
+  sigset_t others, before;
+  sigfillset(&others);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, own);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  size_t bytes = 0;
+  if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < 2 * kRoom)  // the program's limit is smaller
+    pthread_attr_setstacksize(&attributes, 2 * kRoom);
+  auto self = std::unique_ptr<std::shared_ptr<Queue>>(new (std::nothrow) std::shared_ptr<Queue>(self_.lock()));
+  const auto run = [](void* queue) -> void* {
+    const std::shared_ptr<Queue> mine =
+        std::move(*std::unique_ptr<std::shared_ptr<Queue>>(static_cast<std::shared_ptr<Queue>*>(queue)));
+    mine->run_thread();
+    return nullptr;
+  };
+  pthread_t thread;
+  const int error = self == nullptr ? ENOMEM : pthread_create(&thread, &attributes, run, self.get());
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);  // before what may throw
+  if (self == nullptr) return {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
+  if (error != 0)
+    return {Code::kInternal,
+            cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
+  self.release();
+  has_thread_ = true;
+  return {};
+}
+
+void Queue::run_thread() {
+  pthread_setname_np(pthread_self(), "descend-stream");
+  Lock lock(mutex_);
+  try {
+    for (;;) {
+      const auto has_turn = [&] { return !running_ && (!tasks_.empty() || closed_.load(std::memory_order_relaxed)); };
+      if (!work_.wait_for(lock, kPatience, has_turn)) {
+        if (running_) continue;  // a caller works here
+        has_thread_ = false;     // the next task starts another
+        return;
+      }
+      if (tasks_.empty()) {
+        has_thread_ = false;
+        break;
+      }
+      if (!run_front(lock)) return;
+    }
+  } catch (...) {
+    if (!lock.owns_lock()) throw;  // it has forked, and this is the child: what is left is the parent's
+    // A function of the program ended this thread.  Another goes on, now or with the next task.
+    has_thread_ = false;
+    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) leave_to_thread();
+    throw;
+  }
+  lock.unlock();
+  leave_list();
+}
+
+}  // namespace descend
