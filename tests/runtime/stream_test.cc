@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Streams: order, waiting, ending, wrong handles.
 #include <pthread.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -180,6 +181,19 @@ TEST_F(RuntimeStream, a_host_function_may_end_its_thread) {
             0);
   EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
   EXPECT_TRUE(ran);
+  EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
+}
+
+TEST_F(RuntimeStream, signals_are_for_the_programs_threads) {
+  const Variable variable("DESCEND_SYNC", "0");
+  const aclrtStream stream = new_stream();
+  sigset_t blocked;
+  sigemptyset(&blocked);
+  const auto look = [](void* set) { pthread_sigmask(SIG_SETMASK, nullptr, static_cast<sigset_t*>(set)); };
+  ASSERT_EQ(aclrtLaunchHostFunc(stream, look, &blocked), ACL_SUCCESS);
+  EXPECT_EQ(aclrtSynchronizeStream(stream), ACL_SUCCESS);
+  for (const int signal : {SIGTERM, SIGUSR1, SIGALRM, SIGPROF}) EXPECT_TRUE(sigismember(&blocked, signal)) << signal;
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE}) EXPECT_FALSE(sigismember(&blocked, fault)) << "but its own faults";
   EXPECT_EQ(aclrtDestroyStream(stream), ACL_SUCCESS);
 }
 

@@ -2,22 +2,16 @@
 // The thread of a queue: when there is one, and what becomes of tasks when it ends.
 #include "src/backends/cpu/queue.h"
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <cerrno>
-#include <new>
-#include <system_error>
-
 #include "src/base/log.h"
 #include "src/base/stack.h"
-#include "src/base/text.h"
+#include "src/base/stream_thread.h"
 
 namespace descend {
 namespace {
 
 // What is left of a stack on which work may run: a kernel of transposed matrices has 600 KiB of tiles there.
 constexpr size_t kRoom = size_t{1} << 20;
+static_assert(2 * kRoom <= kLeastStack);
 
 // After so long without work a stream's thread ends: a process whose main thread has ended by pthread_exit ends with
 // its last one, and threads of streams hear no signal that would end it.  (oneTBB's workers stay: where a loop has
@@ -46,40 +40,13 @@ Status Queue::go_on() {
 }
 
 Status Queue::start_thread() {
-  // Signals are for the program's threads, but those that a function of the program brings upon itself: of a fault that
-  // is blocked nobody hears.
-  sigset_t others, before;
-  sigfillset(&others);
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, own);
-  pthread_sigmask(SIG_SETMASK, &others, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  size_t bytes = 0;
-  if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < 2 * kRoom)  // the program's limit is smaller
-    pthread_attr_setstacksize(&attributes, 2 * kRoom);
-  auto self = std::unique_ptr<std::shared_ptr<Queue>>(new (std::nothrow) std::shared_ptr<Queue>(self_.lock()));
-  const auto run = [](void* queue) -> void* {
-    const std::shared_ptr<Queue> mine =
-        std::move(*std::unique_ptr<std::shared_ptr<Queue>>(static_cast<std::shared_ptr<Queue>*>(queue)));
-    mine->run_thread();
-    return nullptr;
-  };
-  pthread_t thread;
-  const int error = self == nullptr ? ENOMEM : pthread_create(&thread, &attributes, run, self.get());
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);  // before what may throw
-  if (self == nullptr) return {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
-  if (error != 0)
-    return {Code::kInternal,
-            cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
-  self.release();
-  has_thread_ = true;
-  return {};
+  Status status = start_stream_thread(
+      self_.lock(), [](std::shared_ptr<void> queue) { static_cast<Queue*>(queue.get())->run_thread(); });
+  if (status.ok()) has_thread_ = true;
+  return status;
 }
 
 void Queue::run_thread() {
-  pthread_setname_np(pthread_self(), "descend-stream");
   Lock lock(mutex_);
   try {
     for (;;) {

@@ -3,7 +3,6 @@
 #include "src/backends/cuda/queue.h"
 
 #include <algorithm>
-#include <system_error>
 #include <thread>
 
 #include "src/backends/cuda/device.h"
@@ -11,6 +10,7 @@
 #include "src/backends/cuda/unfinished.h"
 #include "src/base/environment.h"
 #include "src/base/log.h"
+#include "src/base/stream_thread.h"
 #include "src/base/stream_work.h"
 #include "src/base/text.h"
 #include "src/base/thread_end.h"
@@ -143,18 +143,15 @@ void CudaQueue::count_as_unfinished() {
 }
 
 Status CudaQueue::start_thread() {
-  try {
-    std::thread([self = shared_from_this()]() mutable {
-      const bool counted = self->run_thread();
-      self.reset();  // may be the last that holds the queue, whose end uses CUDA
-      if (counted) unfinished_ends();
-    }).detach();
-  } catch (const std::system_error& e) {
-    return {Code::kNoStreamResource, cat("no thread could be started for a stream: ", e.what())};
-  }
+  Status status = start_stream_thread(shared_from_this(), [](std::shared_ptr<void> queue) {
+    const bool counted = static_cast<CudaQueue*>(queue.get())->run_thread();
+    queue.reset();  // may be the last that holds the queue, whose end uses CUDA
+    if (counted) unfinished_ends();
+  });
+  if (!status.ok()) return status;
   has_thread_ = true;
   count_as_unfinished();
-  return {};
+  return status;
 }
 
 bool CudaQueue::run_front(Lock& lock) {
