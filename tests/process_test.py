@@ -126,8 +126,9 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
     def test_without_loops_a_process_ends_with_its_last_thread_but_those_of_streams(self):  # oneTBB's workers stay
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
 
-    def test_who_waits_for_an_event_has_a_thread_started_for_it(self):
-        for how in ("event", "other_stream", "waiting_for_event"):
+    def test_who_waits_for_an_event_or_polls_has_a_thread_started_for_it(self):
+        for how in ("event", "other_stream", "other_streams_failure", "waiting_for_event", "polled_event",
+                    "polled_stream", "polled_wait", "destroyed_before"):
             with self.subTest(how=how):
                 self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 

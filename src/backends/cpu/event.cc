@@ -65,7 +65,15 @@ void EventState::reset_if_still(const EventPoint* point) {
 
 bool CpuEvent::reached() const {
   const auto point = state_->point();
-  return point == nullptr || point->reached();
+  if (point == nullptr || point->reached()) return true;
+  Queue::go_on_where_left();
+  return false;
+}
+
+bool CpuEvent::waits_done() const {
+  if (state_->waiting.load(std::memory_order_acquire) == 0) return true;
+  Queue::go_on_where_left();
+  return false;
 }
 
 Status CpuEvent::synchronize(Timeout timeout) {

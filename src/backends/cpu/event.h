@@ -58,7 +58,7 @@ class CpuEvent final : public Event {
  public:
   bool recorded() const override { return state_->point() != nullptr; }
   bool reached() const override;
-  bool waits_done() const override { return state_->waiting.load(std::memory_order_acquire) == 0; }
+  bool waits_done() const override;
   Status synchronize(Timeout timeout) override;
   double milliseconds_since(const Event& earlier) const override;
 

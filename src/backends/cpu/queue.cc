@@ -126,8 +126,7 @@ void Queue::close() {
     look_at_dropping();  // from here on the thread drops what it takes out
     make_busy();         // work that has begun is a task from now on; what begins later sees that it is dropped
     if (finished_ == pushed_) state_.store(kIdle, std::memory_order_release);
-    // And where none could be started, this one does: somebody may wait for a point among them.
-    while (!has_thread_ && !running_ && !tasks_.empty()) run_front(lock);
+    run_dropping(lock);  // where none could be started
     awaited = awaited_;
     over = !has_thread_ && !running_;  // otherwise who runs the last of it leaves the list
     work_.notify_one();

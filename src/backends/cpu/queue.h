@@ -47,6 +47,11 @@ class Queue {
   Status synchronize(Timeout timeout);
   // For who waits for a point of this queue: fails when there is no thread for what is before it.
   Status go_on();
+  // For who looks whether something is reached, and finds that it is not: it may be in any queue.
+  static void go_on_where_left() {
+    if (some_left_.load(std::memory_order_relaxed)) [[unlikely]]
+      find_runners();
+  }
   void stop_on_failure(bool stop);
   void on_failure(std::function<void(const Status&)> listener) { listener_ = std::move(listener); }  // before any work
   // The stream is gone: drops what has not begun; the thread ends after what is left.
@@ -82,14 +87,20 @@ class Queue {
   static bool is_in_a_task();  // of any queue, which the calling thread runs
   bool runs_here() const { return running_ && runner_ == pthread_self(); }
   Status start_thread();
-  void leave_to_thread();  // the tasks there are; with the lock
-  Status find_runner();    // for tasks that are left because no thread could be started; with the lock
+  // With the lock, which they may let go meanwhile.
+  void hand_over(Lock& lock);             // what is left, by who has run tasks or was to
+  void run_dropping(Lock& lock);          // of a closed queue without a thread: somebody may wait for a point in it
+  void leave_list_when_over(Lock& lock);  // closed, and memory that its work used may be given back
+  Status find_runner();                   // for tasks that are left because no thread could be started; with the lock
   void run_thread();
   void keep_until_done(const std::shared_ptr<void>& memory);
   void tell(const Status& status) const;  // without the lock
   Status wait_here(const std::shared_ptr<EventPoint>& point, Timeout timeout);
+  static void find_runners();  // for all queues
   void enter_list();
   void leave_list();
+
+  static inline std::atomic<bool> some_left_{false};  // some queue has tasks for which no thread could be started
 
   const uint32_t generation_ = fork_generation();
   std::weak_ptr<Queue> self_;

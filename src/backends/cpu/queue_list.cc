@@ -29,6 +29,18 @@ void Queue::leave_list() {
   std::erase(all_queues(), self);
 }
 
+void Queue::find_runners() {
+  std::vector<std::shared_ptr<Queue>> queues;
+  {
+    const std::lock_guard lock(device_lock());
+    queues = all_queues();
+  }
+  some_left_.store(false, std::memory_order_relaxed);
+  for (const std::shared_ptr<Queue>& queue : queues)
+    if (queue->generation_ == fork_generation() && !queue->go_on().ok())
+      some_left_.store(true, std::memory_order_relaxed);
+}
+
 void Queue::release_after_all(void* memory, void (*give_back)(void*)) noexcept {
   struct Block {
     void* memory = nullptr;

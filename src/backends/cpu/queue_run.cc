@@ -97,18 +97,12 @@ bool Queue::run_tasks(Lock& lock) {
     while (!running_ && !tasks_.empty() && !tasks_.front().awaits_others) {
       if (!run_front(lock)) return false;
     }
-    if (!running_ && !tasks_.empty()) leave_to_thread();
   } catch (...) {
     // A function of the program ended this thread, and others may wait for tasks that it would have run.
-    if (lock.owns_lock() && (!tasks_.empty() || closed_.load(std::memory_order_relaxed))) leave_to_thread();
+    if (lock.owns_lock()) hand_over(lock);
     throw;
   }
-  // The stream was destroyed meanwhile: the queue was to stay in the list, for memory that the work used.
-  if (closed_.load(std::memory_order_relaxed) && !has_thread_ && !running_) {
-    lock.unlock();
-    leave_list();
-    lock.lock();
-  }
+  hand_over(lock);
   return true;
 }
 

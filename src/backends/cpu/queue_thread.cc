@@ -23,13 +23,35 @@ constexpr std::chrono::seconds kPatience(2);
 
 bool Queue::has_room_here() { return stack_left() >= kRoom; }
 
-void Queue::leave_to_thread() {
+void Queue::hand_over(Lock& lock) {
+  if (running_) return;  // who runs it goes on
   if (has_thread_) {
-    work_.notify_one();
-  } else if (Status s = start_thread(); !s.ok()) {
-    log(LogLevel::kError, s.message());
-    done_.notify_all();  // who waits tries again, and knows whom to tell
+    if (!tasks_.empty()) work_.notify_one();
+    return;
   }
+  if (!tasks_.empty()) {
+    if (Status s = start_thread(); !s.ok()) {
+      log(LogLevel::kError, s.message());
+      if (closed_.load(std::memory_order_relaxed)) {
+        run_dropping(lock);
+      } else {
+        some_left_.store(true, std::memory_order_relaxed);
+      }
+      done_.notify_all();  // who waits tries again, and knows whom to tell
+    }
+  }
+  leave_list_when_over(lock);
+}
+
+void Queue::run_dropping(Lock& lock) {
+  while (!has_thread_ && !running_ && !tasks_.empty() && run_front(lock)) continue;
+}
+
+void Queue::leave_list_when_over(Lock& lock) {
+  if (has_thread_ || running_ || !closed_.load(std::memory_order_relaxed)) return;
+  lock.unlock();
+  leave_list();
+  lock.lock();
 }
 
 Status Queue::find_runner() { return tasks_.empty() || running_ || has_thread_ ? Status{} : start_thread(); }
@@ -66,7 +88,7 @@ void Queue::run_thread() {
     if (!lock.owns_lock()) throw;  // it has forked, and this is the child: what is left is the parent's
     // A function of the program ended this thread.  Another goes on, now or with the next task.
     has_thread_ = false;
-    if (!tasks_.empty() || closed_.load(std::memory_order_relaxed)) leave_to_thread();
+    hand_over(lock);
     throw;
   }
   lock.unlock();

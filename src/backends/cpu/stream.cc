@@ -94,6 +94,12 @@ Status CpuStream::reset(Event& event) {
                      .always = true});
 }
 
+bool CpuStream::idle() const {
+  if (queue().idle()) return true;
+  Queue::go_on_where_left();
+  return false;
+}
+
 void CpuStream::stop_on_failure(bool stop) {
   stop_.store(stop, std::memory_order_relaxed);
   queue().stop_on_failure(stop);

@@ -26,7 +26,7 @@ class CpuStream final : public Stream {
   Status wait(Event& event, Timeout timeout) override;
   Status reset(Event& event) override;
   void abandon() override { queue().close(); }
-  bool idle() const override { return queue().idle(); }
+  bool idle() const override;
   Status synchronize(Timeout timeout) override { return queue().synchronize(timeout); }
   void stop_on_failure(bool stop) override;
   void on_failure(std::function<void(const Status&)> listener) override;
