@@ -90,9 +90,10 @@ class Process(Programs, unittest.TestCase):
                     self.assertEqual(output, "the loss is 4.15888\n")
 
     def test_a_stream_for_which_no_thread_can_be_started_says_so_and_goes_on_later(self):
-        for how in ("at_once", "waiting_for_stream", "destroyed"):
+        for how in ("at_once", "waiting_for_stream", "destroyed", "destroyed_before"):
             with self.subTest(how=how):
                 self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
+        self.assertEqual(self.start("refused", "synchronous", DESCEND_SYNC="1").splitlines()[-1], "the stream went on")
 
     def test_subnormals_are_kept_by_threads_that_begin_without(self):
         self.assertEqual(self.start("subnormals", DESCEND_THREADS="2"), "1048576 of 1048576 kept\n")
@@ -127,8 +128,8 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
 
     def test_who_waits_for_an_event_or_polls_has_a_thread_started_for_it(self):
-        for how in ("event", "other_stream", "other_streams_failure", "waiting_for_event", "polled_event",
-                    "polled_stream", "polled_wait", "destroyed_before"):
+        for how in ("event", "other_stream", "other_streams_failure", "waiting_for_event", "polled_event", "polled_stream",
+                    "polled_wait"):
             with self.subTest(how=how):
                 self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 

@@ -122,7 +122,10 @@ Status CudaQueue::push(std::function<Status()> work, bool always, Awaits awaits,
     return finished_ >= ticket && running_of_ != ticket &&
            std::none_of(tasks_.begin(), tasks_.end(), [&](const Task& task) { return task.of == ticket; });
   };
-  if (environment().synchronous && is_awaited && thread_of == nullptr) done_.wait(lock, done);
+  if (environment().synchronous && is_awaited && thread_of == nullptr) {
+    // Without a thread it stays queued: the next synchronisation says so.
+    while (!done() && find_runner().ok()) done_.wait(lock);
+  }
   return {};
 }
 
@@ -152,6 +155,10 @@ Status CudaQueue::start_thread() {
   has_thread_ = true;
   count_as_unfinished();
   return status;
+}
+
+Status CudaQueue::find_runner() {
+  return tasks_.empty() || has_thread_ || running_of_ != 0 ? Status{} : start_thread();
 }
 
 bool CudaQueue::run_front(Lock& lock) {
@@ -192,7 +199,7 @@ bool CudaQueue::run_thread() {
   Lock lock(mutex_);
   try {
     while (true) {
-      work_.wait(lock, [&] { return !tasks_.empty() || closed_; });
+      work_.wait(lock, [&] { return running_of_ == 0 && (!tasks_.empty() || closed_); });
       if (tasks_.empty()) {
         has_thread_ = false;
         return std::exchange(counted_, false);
@@ -202,7 +209,10 @@ bool CudaQueue::run_thread() {
   } catch (...) {                  // a function of the program ended this thread: another goes on
     if (!lock.owns_lock()) throw;  // but not in a child
     has_thread_ = false;
-    if (Status s = start_thread(); !s.ok()) log(LogLevel::kError, s.message());
+    if (Status s = find_runner(); !s.ok()) {
+      log(LogLevel::kError, s.message());
+      if (closed_) run_dropping(lock);
+    }
     count_as_unfinished();
     done_.notify_all();  // who waits tries again, and knows whom to tell
     throw;
@@ -235,8 +245,7 @@ Status CudaQueue::synchronize(Timeout timeout) {
   Lock lock(mutex_);
   const uint64_t ticket = pushed_;
   while (finished_ < ticket) {
-    if (!has_thread_)  // the last one ended, and none could be started
-      if (Status s = start_thread(); !s.ok()) return s;
+    if (Status s = find_runner(); !s.ok()) return s;
     if (done_.wait_until(lock, end) == std::cv_status::timeout && finished_ < ticket) return late();
   }
   const uint64_t submitted = submitted_;
@@ -279,10 +288,13 @@ void CudaQueue::close() {
   if (cuda_is_the_parents()) return;
   Lock lock(mutex_);
   closed_ = true;
-  // Where none could be started, this thread reaches the points that somebody may wait for.
-  while (!has_thread_ && !tasks_.empty() && run_front(lock)) continue;
+  run_dropping(lock);     // where none could be started
   count_as_unfinished();  // the thread's own end
   work_.notify_all();
+}
+
+void CudaQueue::run_dropping(Lock& lock) {
+  while (!has_thread_ && running_of_ == 0 && !tasks_.empty() && run_front(lock)) continue;
 }
 
 void CudaQueue::make_wait(cudaStream_t stream) {

@@ -75,6 +75,8 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   void count_as_unfinished();             // with the lock, when what it depends on has changed
   void make_wait(cudaStream_t stream);    // with the lock, or alone: for what was handed to CUDA here
   Status start_thread();
+  Status find_runner();                  // with the lock, for tasks that are left because no thread could be started
+  void run_dropping(Lock& lock);         // of a closed queue without a thread: somebody may wait for a point in it
   bool run_thread();                     // whether the end of the thread is still counted as unfinished
   bool run_front(Lock& lock);            // false in a child that the task forked: without the lock then
   Status with_operators(Status status);  // the names of those that ran since the last synchronisation
@@ -88,7 +90,7 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   std::condition_variable work_, done_;
   std::deque<Task> tasks_;
   uint64_t pushed_ = 0, finished_ = 0;      // tasks
-  uint64_t running_of_ = 0;                 // of the one that runs
+  uint64_t running_of_ = 0;                 // of the one that runs; 0 when none does
   int awaiting_others_ = 0;                 // tasks that are not finished
   uint64_t submitted_ = 0, seen_done_ = 0;  // pieces of work handed to CUDA, and how many are known to be done
   bool has_thread_ = false;
