@@ -70,6 +70,15 @@ class EmulatedCard(OnACard, unittest.TestCase):
             with self.subTest(what):
                 self.assertRegex(self.start("again", DESCEND_EMULATED_REFUSES=what), "first: 207001, then: 0")
 
+    def test_an_event_that_the_card_does_not_record_is_not_reached(self):
+        self.assertRegex(self.start("unrecorded", DESCEND_EMULATED_REFUSES="record 1"),
+                         "(?s)recorded: 0, event: 207001 asked: 207001 complete: 0, other stream: 507015, stream: 507015 "
+                         ".*the card failed to record an event.*, then: 0, 0")
+
+    def test_a_wait_whose_end_the_card_does_not_record_fails_its_stream(self):
+        self.assertRegex(self.start("unwaited", DESCEND_EMULATED_REFUSES="record 2"),
+                         "(?s)recorded: 0, event: 0 asked: 0 complete: 1, other stream: 507015, stream: 0 .*, then: 0, 0")
+
     def test_a_stream_for_which_there_is_no_memory_is_refused_until_there_is(self):
         self.assertRegex(self.start("crowded"),
                          "(?s)first: 207001, .*: aclrtCreateStream: the card has no memory left for .*, then: 0")

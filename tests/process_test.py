@@ -95,6 +95,12 @@ class Process(Programs, unittest.TestCase):
                 self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
         self.assertEqual(self.start("refused", "synchronous", DESCEND_SYNC="1").splitlines()[-1], "the stream went on")
 
+    def test_who_waits_for_an_event_or_polls_has_a_thread_started_for_it(self):
+        for how in ("event", "other_stream", "other_streams_failure", "waiting_for_event", "polled_event", "polled_stream",
+                    "polled_wait"):
+            with self.subTest(how=how):
+                self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
+
     def test_subnormals_are_kept_by_threads_that_begin_without(self):
         self.assertEqual(self.start("subnormals", DESCEND_THREADS="2"), "1048576 of 1048576 kept\n")
 
@@ -126,12 +132,6 @@ class ProcessOnTheCpu(Programs, unittest.TestCase):
 
     def test_without_loops_a_process_ends_with_its_last_thread_but_those_of_streams(self):  # oneTBB's workers stay
         self.assertIn("ended with the last thread", self.start("exit", "last_thread", DESCEND_THREADS="1"))
-
-    def test_who_waits_for_an_event_or_polls_has_a_thread_started_for_it(self):
-        for how in ("event", "other_stream", "other_streams_failure", "waiting_for_event", "polled_event", "polled_stream",
-                    "polled_wait"):
-            with self.subTest(how=how):
-                self.assertEqual(self.start("refused", how).splitlines()[-1], "the stream went on")
 
     def test_a_child_does_not_wait_for_another_threads_first_allocation(self):
         self.fork("first_allocation")

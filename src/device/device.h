@@ -27,6 +27,7 @@ class Event {
   virtual ~Event() = default;                       // does not wait; waits already submitted still see their point
   virtual bool recorded() const = 0;                // a point was captured (and not reset since)
   virtual bool reached() const = 0;                 // everything captured is done; true when nothing was captured
+  virtual Status failure() const { return {}; }     // why it will not be reached; ok while it may be
   virtual bool waits_done() const = 0;              // no stream is still waiting for this event
   virtual Status synchronize(Timeout timeout) = 0;  // blocks until reached; kEventTimeout when it is not in time
   // Milliseconds between two reached points of one device.

@@ -131,7 +131,8 @@ Status query_event(void* handle, bool old_query, bool* complete) {
   if (old_query)
     if (Status s = not_ex(*event.object); !s.ok()) return s;
   *complete = event.object->complete();
-  if (*complete) observe([&](Observer& o) { o.joined_event(handle); });
+  if (!*complete) return event.object->event->failure();
+  observe([&](Observer& o) { o.joined_event(handle); });
   return {};
 }
 
@@ -169,9 +170,11 @@ Status elapsed_time(float* milliseconds, void* start, void* end) {
     if (!event->object->event->recorded())
       return violation(Code::kInternal, parameter, "was recorded", "not recorded", "call aclrtRecordEvent first");
   for (const auto& [event, parameter] : {std::pair{&first, "startEvent"}, std::pair{&last, "endEvent"}})
-    if (!event->object->event->reached())
+    if (!event->object->event->reached()) {
+      if (Status s = event->object->event->failure(); !s.ok()) return s;
       return violation(Code::kEventTimestampInvalid, parameter, "has been reached", "not reached yet",
                        "synchronise the event or its stream first");
+    }
   observe([&](Observer& o) { o.joined_event(start), o.joined_event(end); });
   if (first.object->device != last.object->device)
     return violation(Code::kParamInvalid, "endEvent", "is of the device of startEvent",

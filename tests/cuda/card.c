@@ -256,6 +256,30 @@ static int pinned(void) {
   return 0;
 }
 
+/* An event that the card does not record, or whose wait it cannot see the end of: `held` until another stream waits. */
+static int unrecorded(aclrtStream stream, int held) {
+  aclrtEvent event;
+  aclrtStream other;
+  aclrtEventRecordedStatus seen = ACL_EVENT_RECORDED_STATUS_NOT_READY;
+  int status = aclrtCreateEvent(&event);
+  if (status == 0) status = aclrtCreateStream(&other);
+  if (status == 0 && held) status = aclrtLaunchHostFunc(stream, wait_a_while, NULL);
+  if (status == 0) status = aclrtRecordEvent(event, stream);
+  if (status == 0 && held) status = aclrtStreamWaitEvent(other, event);
+  may_go_on = 1;
+  printf("recorded: %d, event: %d", status, aclrtSynchronizeEvent(event));
+  printf(" asked: %d", aclrtQueryEventStatus(event, &seen));
+  printf(" complete: %d, ", seen == ACL_EVENT_RECORDED_STATUS_COMPLETE);
+  if (!held) aclrtStreamWaitEvent(other, event);
+  printf("other stream: %d, ", aclrtSynchronizeStream(other));
+  printf("stream: %d %s, ", aclrtSynchronizeStream(stream), text());
+  status = aclrtRecordEvent(event, stream);
+  if (status == 0) status = aclrtStreamWaitEvent(other, event);
+  if (status == 0) status = aclrtSynchronizeStream(other);
+  printf("then: %d, %d\n", status, aclrtSynchronizeEvent(event));
+  return 0;
+}
+
 int main(int count, char** arguments) {
   aclrtStream stream;
   const char* how = count > 1 ? arguments[1] : "";
@@ -269,6 +293,8 @@ int main(int count, char** arguments) {
   if (strcmp(how, "crowded") == 0) return crowded();
   if (strcmp(how, "between") == 0) return between(stream);
   if (strcmp(how, "pinned") == 0) return pinned();
+  if (strcmp(how, "unrecorded") == 0) return unrecorded(stream, 0);
+  if (strcmp(how, "unwaited") == 0) return unrecorded(stream, 1);
   if (strcmp(how, "memory") == 0) return memory(stream);
   if (strcmp(how, "rows") == 0) return rows(stream);
   if (strcmp(how, "overlap") == 0) return overlap(stream);

@@ -190,7 +190,9 @@ cudaError_t cudaEventCreate(cudaEvent_t* event) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   std::this_thread::sleep_for(std::chrono::microseconds(100));  // so that what must not happen meanwhile can
+  static int records = 0;
   const Lock lock(machine().mutex);
+  if (refuses("record " + std::to_string(++records))) return answer(cudaErrorMemoryAllocation, stream->card);
   if (event->card != stream->card) return answer(cudaErrorInvalidResourceHandle, stream->card);
   event->point = std::make_shared<Point>();
   const auto reach = [point = event->point] {

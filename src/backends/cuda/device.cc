@@ -118,6 +118,16 @@ void CudaDevice::give_back_after(std::span<CudaDevice* const> devices, void* mem
   }
 }
 
+void CudaDevice::go_on_where_left() {
+  if (!CudaQueue::some_left().load(std::memory_order_relaxed)) [[likely]]
+    return;
+  CudaQueue::some_left() = false;
+  for (CudaDevice* const device : all_devices()) {
+    const std::lock_guard lock(device->mutex_);
+    for (CudaQueue* const queue : device->queues_) queue->go_on_if_left();
+  }
+}
+
 void CudaDevice::forget(const CudaQueue& queue, FunctionRef<void()> at_its_end) {
   const std::lock_guard lock(mutex_);
   at_its_end();

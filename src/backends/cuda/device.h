@@ -39,6 +39,9 @@ class CudaDevice final : public Device {
   int shared_memory() const { return shared_memory_; }
   int largest_cluster() const { return largest_cluster_; }
   cudaStream_t frees() const { return frees_; }  // what waits here is given back
+  // For who looks whether something is done, and finds that it is not: it may be behind tasks of any queue for which no
+  // thread could be started.
+  static void go_on_where_left();
   // Calls the function and forgets the queue, with no memory given back in between.
   void forget(const CudaQueue& queue, FunctionRef<void()> at_its_end);
 

@@ -6,8 +6,10 @@
 #include <map>
 #include <thread>
 
+#include "src/backends/cuda/device.h"
 #include "src/backends/cuda/fork.h"
 #include "src/backends/cuda/launch.h"
+#include "src/base/stream_work.h"
 #include "src/base/text.h"
 
 namespace descend {
@@ -53,31 +55,40 @@ Marker::~Marker() {
   free_events().by_device[device_].push_back(event_);
 }
 
-cudaError_t EventPoint::record(cudaStream_t stream) {
-  const cudaError_t error = cudaEventRecord(marker_.event(), stream);
+EventPoint::EventPoint(const std::shared_ptr<CudaQueue>& queue) : queue_(queue), marker_(queue->device().index()) {}
+
+Status EventPoint::record(cudaStream_t stream) {
+  Status status = guarded([&] { return cuda_status(cudaEventRecord(marker_.event(), stream), "to record an event"); });
   {
     const std::lock_guard lock(mutex_);
-    dropped_ = error != cudaSuccess;
+    failure_ = status;
     recorded_.store(true, std::memory_order_release);
   }
   changed_.notify_all();
-  return error;
+  return status;
 }
 
-bool EventPoint::wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up) {
-  if (recorded()) return true;
+Status EventPoint::go_on() const {
+  const std::shared_ptr<CudaQueue> queue = queue_.lock();
+  return queue == nullptr ? Status{} : queue->go_on();
+}
+
+Status EventPoint::wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up) {
+  if (recorded()) return failure_;
   const Clock::time_point end = end_of(timeout);
-  std::unique_lock lock(mutex_);
-  // Nobody tells of giving up, which is rare: it is looked for.
-  while (!recorded() && Clock::now() < end && !(given_up && given_up->load()))
-    changed_.wait_until(lock, std::min(end, Clock::now() + std::chrono::milliseconds(10)));
-  return recorded();
+  // Nobody tells of giving up, which is rare, or of a thread that has ended: both are looked for.
+  while (!recorded() && Clock::now() < end && !(given_up && given_up->load())) {
+    if (Status s = go_on(); !s.ok()) return s;  // without the lock: a queue's comes before it
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, std::min(end, Clock::now() + std::chrono::milliseconds(10)), [&] { return recorded(); });
+  }
+  return failure();
 }
 
 Status EventPoint::wait_until_reached(Timeout timeout, const std::atomic<bool>* given_up) {
   const Clock::time_point end = end_of(timeout);
-  const bool there = wait_until_recorded(timeout, given_up);
-  if (there && dropped_) return {};
+  if (Status s = wait_until_recorded(timeout, given_up); !s.ok()) return s;
+  const bool there = recorded();
   if (there && !timeout && !given_up) return cuda_status(cudaEventSynchronize(marker_.event()), "before an event");
   for (auto pause = std::chrono::microseconds(1); there; pause = std::min(2 * pause, std::chrono::microseconds(500))) {
     const cudaError_t error = cudaEventQuery(marker_.event());
@@ -88,13 +99,13 @@ Status EventPoint::wait_until_reached(Timeout timeout, const std::atomic<bool>* 
   return {Code::kEventTimeout, cat("the event was not reached within ", timeout ? timeout->count() : 0, " ms")};
 }
 
-cudaError_t EventPoint::make_wait(cudaStream_t stream) const {
-  return dropped_ ? cudaSuccess : cudaStreamWaitEvent(stream, marker_.event(), 0);
+Status EventPoint::make_wait(cudaStream_t stream) const {
+  if (Status s = failure(); !s.ok()) return s;
+  return cuda_status(cudaStreamWaitEvent(stream, marker_.event(), 0), "to wait for an event");
 }
 
 double EventPoint::milliseconds_since(const EventPoint& earlier) const {
   float elapsed = 0;
-  if (dropped_ || earlier.dropped_) return 0;
   if (cudaEventElapsedTime(&elapsed, earlier.marker_.event(), marker_.event()) == cudaSuccess) return elapsed;
   cudaGetLastError();
   return 0;
@@ -133,7 +144,21 @@ bool CudaEvent::recorded() const { return !cuda_is_the_parents() && state_->poin
 bool CudaEvent::reached() const {
   if (cuda_is_the_parents()) return true;
   const auto point = state_->point();
-  return point == nullptr || point->reached();
+  if (point == nullptr || point->reached()) return true;
+  CudaDevice::go_on_where_left();
+  return false;
+}
+
+Status CudaEvent::failure() const {
+  if (cuda_is_the_parents()) return {};
+  const auto point = state_->point();
+  return point == nullptr ? Status{} : point->failure();
+}
+
+bool CudaEvent::waits_done() const {
+  if (state_->waits_done()) return true;
+  CudaDevice::go_on_where_left();
+  return false;
 }
 
 Status CudaEvent::synchronize(Timeout timeout) {

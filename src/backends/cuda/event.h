@@ -13,6 +13,8 @@
 
 namespace descend {
 
+class CudaQueue;
+
 // A cudaEvent_t, taken from a list of those that are free and given back to it.
 class Marker {
  public:
@@ -34,22 +36,28 @@ class Marker {
 // point is not in CUDA's queue either.
 class EventPoint {
  public:
-  explicit EventPoint(int device) : marker_(device) {}
+  explicit EventPoint(const std::shared_ptr<CudaQueue>& queue);
 
   bool made() const { return marker_.made(); }
-  cudaError_t record(cudaStream_t stream);  // once; counts as reached when it fails
+  Status record(cudaStream_t stream);  // once
+  // Whether that was done.  When it failed the point is not reached: who waits is told.
   bool recorded() const { return recorded_.load(std::memory_order_acquire); }
-  bool reached() const { return recorded() && (dropped_ || marker_.reached()); }
-  // Blocks until it is recorded, the time has come or `given_up` is set.
-  bool wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up);
+  Status failure() const { return recorded() ? failure_ : Status{}; }
+  bool reached() const { return recorded() && failure_.ok() && marker_.reached(); }
+  // Blocks until it is recorded, the time has come or `given_up` is set.  Fails when it would not be: also when no
+  // thread can be started for what is before it.
+  Status wait_until_recorded(Timeout timeout, const std::atomic<bool>* given_up);
   Status wait_until_reached(Timeout timeout, const std::atomic<bool>* given_up);
-  cudaError_t make_wait(cudaStream_t stream) const;  // for a recorded one
+  Status make_wait(cudaStream_t stream) const;  // for a recorded one
   double milliseconds_since(const EventPoint& earlier) const;
 
  private:
+  Status go_on() const;
+
+  const std::weak_ptr<CudaQueue> queue_;
   Marker marker_;
   std::atomic<bool> recorded_{false};
-  bool dropped_ = false;  // set before recorded_
+  Status failure_;  // set before recorded_
   std::mutex mutex_;
   std::condition_variable changed_;
 };
@@ -75,7 +83,8 @@ class CudaEvent final : public Event {
  public:
   bool recorded() const override;
   bool reached() const override;
-  bool waits_done() const override { return state_->waits_done(); }
+  Status failure() const override;
+  bool waits_done() const override;
   Status synchronize(Timeout timeout) override;
   double milliseconds_since(const Event& earlier) const override;
 

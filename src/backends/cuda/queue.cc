@@ -161,6 +161,21 @@ Status CudaQueue::find_runner() {
   return tasks_.empty() || has_thread_ || running_of_ != 0 ? Status{} : start_thread();
 }
 
+Status CudaQueue::go_on() {
+  const Lock lock(mutex_, std::try_to_lock);  // held while calls are handed over: then nothing is left
+  return lock.owns_lock() ? find_runner() : Status{};
+}
+
+void CudaQueue::go_on_if_left() {
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || !find_runner().ok()) some_left() = true;
+}
+
+std::atomic<bool>& CudaQueue::some_left() {
+  static constinit std::atomic<bool> some{false};
+  return some;
+}
+
 bool CudaQueue::run_front(Lock& lock) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
@@ -211,6 +226,7 @@ bool CudaQueue::run_thread() {
     has_thread_ = false;
     if (Status s = find_runner(); !s.ok()) {
       log(LogLevel::kError, s.message());
+      some_left() = true;
       if (closed_) run_dropping(lock);
     }
     count_as_unfinished();

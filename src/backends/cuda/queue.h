@@ -40,6 +40,11 @@ class CudaQueue : public std::enable_shared_from_this<CudaQueue> {
   Status push(
       std::function<Status()> work, bool always = false, Awaits awaits = Awaits::kNothing,
       FunctionRef<void()> queued = [] {});
+  // For who waits for something that is queued here: fails when there is no thread for it.
+  Status go_on();
+  // Whether some queue may have tasks for which no thread could be started; and for who then looks after all.
+  static std::atomic<bool>& some_left();
+  void go_on_if_left();
   // For a queued task: blocks until what was handed to CUDA before is done.
   Status wait_for_card();
 

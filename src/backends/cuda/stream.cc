@@ -45,11 +45,9 @@ Status CudaStream::record(Event& event) {
   if (mine == nullptr) return foreign_event();
   if (cuda_is_the_parents()) return cuda_is_the_parents_status();
   queue_->device().use();
-  const auto point = std::make_shared<EventPoint>(queue_->device().index());
+  const auto point = std::make_shared<EventPoint>(queue_);
   if (!point->made()) return {Code::kNoEventResource, "the device has no event left"};
-  const auto record = [point, stream = queue_->stream()] {
-    return cuda_status(point->record(stream), "to record an event");
-  };
+  const auto record = [point, stream = queue_->stream()] { return point->record(stream); };
   // Captured with the queue's lock.  Before, a wait of this stream for the point could get in front of it, for ever;
   // later, an event that two threads record would keep the point of which less is in front.
   const auto capture = [&] { mine->state()->capture(point); };
@@ -65,10 +63,12 @@ Status CudaStream::wait(Event& event, Timeout timeout) {
   const auto point = state->point();
   if (point == nullptr || point->reached()) return {};
   const auto wait = [state, point, queue = queue_.get()]() -> Status {
-    if (Status s = cuda_status(point->make_wait(queue->stream()), "to wait for an event"); !s.ok()) return s;
+    if (Status s = point->make_wait(queue->stream()); !s.ok()) return s;
     auto behind = std::make_unique<Marker>(queue->device().index());
-    if (!behind->made()) return {};
-    if (cudaEventRecord(behind->event(), queue->stream()) != cudaSuccess) cudaGetLastError();
+    if (!behind->made()) return {Code::kNoEventResource, "the device has no event left for the end of a wait"};
+    if (Status s = cuda_status(cudaEventRecord(behind->event(), queue->stream()), "to record the end of a wait");
+        !s.ok())
+      return s;
     state->add_wait(std::move(behind));
     return {};
   };
@@ -80,9 +80,16 @@ Status CudaStream::wait(Event& event, Timeout timeout) {
     if (timeout)
       if (Status s = queue->wait_for_card(); !s.ok()) return s;
     if (timeout) return point->wait_until_reached(timeout, &queue->closed());
-    return point->wait_until_recorded({}, &queue->closed()) ? wait() : Status{};
+    if (Status s = point->wait_until_recorded({}, &queue->closed()); !s.ok()) return s;
+    return point->recorded() ? wait() : Status{};
   };
   return queue_->push(in_turn, false, CudaQueue::Awaits::kOthers);
+}
+
+bool CudaStream::idle() const {
+  if (queue_->idle()) return true;
+  CudaDevice::go_on_where_left();
+  return false;
 }
 
 Status CudaStream::reset(Event& event) {

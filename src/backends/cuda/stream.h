@@ -24,7 +24,7 @@ class CudaStream final : public Stream {
   Status wait(Event& event, Timeout timeout) override;
   Status reset(Event& event) override;
   void abandon() override { queue_->close(); }
-  bool idle() const override { return queue_->idle(); }
+  bool idle() const override;
   Status synchronize(Timeout timeout) override { return queue_->synchronize(timeout); }
   void stop_on_failure(bool stop) override { queue_->stop_on_failure(stop); }
   void on_failure(std::function<void(const Status&)> listener) override { queue_->on_failure(std::move(listener)); }
