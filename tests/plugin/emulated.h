@@ -79,11 +79,7 @@ inline unsigned __ballot_sync(unsigned mask, int vote) {
   for (int bits = 16; bits > 0; bits /= 2) all |= __shfl_xor_sync(mask, all, bits);
   return all;
 }
-inline bool __any_sync(unsigned mask, int vote) {
-  int any = vote != 0;
-  for (int bits = 16; bits > 0; bits /= 2) any |= __shfl_xor_sync(mask, any, bits);
-  return any != 0;
-}
+inline bool __any_sync(unsigned mask, int vote) { return __ballot_sync(mask, vote) != 0; }
 template <class T> T __shfl_down_sync(unsigned mask, T value, unsigned by) {
   const unsigned lane = descend::emulated::lane();
   return descend::emulated::exchange(mask, value, lane + by < 32 ? lane + by : lane);
