@@ -2,8 +2,9 @@
 // The cross entropy on the CPU.
 //
 // Each row comes from memory twice: part by part, for its largest score and then for the sum of exponentials
-// (cross_entropy_loss_parts_cpu-inl.h), and to be written.  Exponentials and differences are float, sums (but
-// for TileSum) and a row's own numbers double.
+// (cross_entropy_loss_parts_cpu-inl.h), and to be written.  Rows of few classes come once, many at a time
+// (cross_entropy_loss_short_rows_cpu-inl.h).  Exponentials and differences are float, sums (but for TileSum) and a
+// row's own numbers double.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cross_entropy_loss/cross_entropy_loss_cpu.cc"
 #include <hwy/foreach_target.h>

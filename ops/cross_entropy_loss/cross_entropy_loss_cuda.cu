@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kShortThreads, 2) short_rows(const __grid_cons
             column[j] += double{two};
           }
         }
-        scores.below = add_columns<V>(column, group.mask) * 0x1p-100 * exp_of.factor();
+        scores.below = add_columns<V>(column, group.mask) * kExpDrop * exp_of.factor();
       }
 #pragma unroll
       for (int step = TileGroup<V>::kSize / 2; step > 0; step /= 2) times += __shfl_xor_sync(~0u, times, step);

@@ -58,6 +58,13 @@ struct CrossEntropyParts {
   }
 };
 
+// exp(x - most) of a row's or a part's scores x is computed times 2^kExpLift: so it needs one power of two and no
+// subnormal number.  Differences below kLeastDifference are left out: of any number of scores that memory holds they
+// are no part of the smallest result.
+inline constexpr int kExpLift = 100;
+inline constexpr double kExpDrop = 0x1p-100;  // takes it back
+inline constexpr float kLeastDifference = -155;
+
 // What is kept of a part's sum of exponentials of halves, where no result shows the sum by itself: two bits more than a
 // half has, and fewer of larger sums, of which less shows in the logarithm.  That is within a quarter of an ulp of any
 // result, or half of one where the row has several parts.  So how it was computed does not show either, and a backend

@@ -25,27 +25,20 @@ namespace descend {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// What the exponentials of a row's scores, or a part's, have in common: FLOAT's as scalar::ExpBelow has it.
-inline constexpr int kLift = 100;
+// What the exponentials of a row's scores, or a part's, have in common.
 template <class Element> struct Largest {
   static constexpr float origin = 0;
   static constexpr double factor() { return 1; }
   float rest;
   static constexpr float bias = 0;  // of no use
 };
-template <> struct Largest<float> : scalar::ExpBelow<kLift> { using ExpBelow::ExpBelow; };
+template <> struct Largest<float> : scalar::LargestOfMany<kExpLift> { using LargestOfMany::LargestOfMany; };
 
-// exp(x - most) * 2^kLift, of FLOAT less the factor of all of a row or part, but 0 for the largest score itself, which
-// is `is_most`, and below exp(kFloor).  x is less the origin.
-//
-// 2^kLift makes room for small terms: exp needs one power of two and no subnormal number.  What is left out is
-// below 2^-223, and of any number of scores that memory holds no part of the smallest result.
+// exp(x - most) * 2^kExpLift, of FLOAT less the factor of all of a row or part, but 0 for the largest score itself,
+// which is `is_most`, and below exp(kLeastDifference).  x is less the origin.
 //
 // exactly: halves have the exponential of floats.  Otherwise theirs is brief (brief_exp_parts).
 template <class Element, bool exactly = false> struct ExpBelow {
-  static constexpr double kDrop = 0x1p-100;
-  static constexpr float kFloor = -155;
-
   template <class D, class V> static HWY_INLINE V term(D d, V x, V rest, V bias, hn::Mask<D>& is_most) {
     const V difference = hn::Sub(x, rest);
     V result;
@@ -57,11 +50,11 @@ template <class Element, bool exactly = false> struct ExpBelow {
       // exponentials is as small as that score, and loses d * 2^-24 of itself: below 2^-26 for as many as memory holds.
       V shifted;
       const V p = exactly ? quick_exp_parts(d, difference, shifted) : brief_exp_parts(d, difference, shifted);
-      const V power = formulas::power_of_shifted<kLift>(VectorMath<D>{d}, shifted);
+      const V power = formulas::power_of_shifted<kExpLift>(VectorMath<D>{d}, shifted);
       result = exactly ? mul_add(d, power, p, power) : hn::Mul(power, p);
     }
     is_most = hn::Eq(x, rest);
-    const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kFloor)));  // not NaN's: it stays
+    const auto none = hn::Or(is_most, hn::Lt(difference, hn::Set(d, kLeastDifference)));  // not NaN's: it stays
     return hn::IfThenZeroElse(none, result);
   }
 };
@@ -191,7 +184,7 @@ HWY_NOINLINE double sum_exponentials(const Element* x, int64_t n, const float mo
     sum_lanes(d, add, column + j);
   }
   times += hn::GetLane(hn::SumOfLanes(hn::RebindToUnsigned<decltype(d)>(), equal));
-  return sum_columns<kColumns / 2>(column) * ExpBelow<Element, exactly>::kDrop;
+  return sum_columns<kColumns / 2>(column) * kExpDrop;
 }
 
 // log(1 + x) for x = more + below, not negative.  What the sum loses counts where the logarithm is small.

@@ -54,24 +54,22 @@ struct Scores {
   }
 };
 
-// exp(x - most) * 2^100 of a row's scores x, or a part's; FLOAT's less a factor that all of them have, factor().
-inline constexpr float kLeast = -155;
-inline constexpr int kLift = 100;
+// exp(x - most) * 2^kExpLift of a row's scores x, or a part's; FLOAT's less a factor that all of them have, factor().
 template <class Element> struct ExpBelow {
   const float most;
-  // And the difference, which is 0 and not -0 for the largest score.  For differences below kLeast the result is of no
-  // use; for NaN it is NaN.
+  // And the difference, which is 0 and not -0 for the largest score.  For differences below kLeastDifference the result
+  // is of no use; for NaN it is NaN.
   DESCEND_FORMULA float operator()(float x, float& difference) const {
     difference = x + (0 - most);
     float shifted;
     const float p = quick_exp_parts(Lane<float>{}, difference, shifted);
-    const float power = scalar::power_of_shifted<kLift>(scalar::Math<float>{}, shifted);
+    const float power = scalar::power_of_shifted<kExpLift>(scalar::Math<float>{}, shifted);
     return std::fma(power, p, power);
   }
   DESCEND_FORMULA double factor() const { return 1; }
 };
-template <> struct ExpBelow<float> : scalar::ExpBelow<kLift> {
-  DESCEND_FORMULA explicit ExpBelow(float most) : scalar::ExpBelow<kLift>(most) {}
+template <> struct ExpBelow<float> : scalar::LargestOfMany<kExpLift> {
+  DESCEND_FORMULA explicit ExpBelow(float most) : scalar::LargestOfMany<kExpLift>(most) {}
   DESCEND_FORMULA float operator()(float x, float& difference) const {
     x -= origin;
     difference = x + (0 - rest);
@@ -79,19 +77,20 @@ template <> struct ExpBelow<float> : scalar::ExpBelow<kLift> {
   }
 };
 
-// The same, but 0 for the largest score itself, which is counted, and below exp(kLeast).
+// The same, but 0 for the largest score itself, which is counted, and below exp(kLeastDifference).
 template <class Element> DESCEND_FORMULA float exp_below(float x, const ExpBelow<Element>& exp_of, int& equal) {
   float difference, result = exp_of(x, difference);
   asm("" : "+f"(result));  // computed in any case: the compiler would branch around it, for each score
   equal += difference == 0;
-  return difference == 0 || difference < kLeast ? 0 : result;
+  return difference == 0 || difference < kLeastDifference ? 0 : result;
 }
 
 // The same of many scores.  Most often none is the largest, far below it or NaN: one look at all of them is enough.
 template <class Element, int rows, int V>
 __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows], float most,
                                            const ExpBelow<Element>& exp_of, int& equal, float (&result)[rows][V]) {
-  int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeast to below 0 are not above kLeast's
+  int largest = INT_MIN;  // of the differences' bits, which for numbers from kLeastDifference to below 0 are not above
+                          // kLeastDifference's
 #pragma unroll
   for (int r = 0; r < rows; ++r) {
     float wide[V];
@@ -103,14 +102,15 @@ __device__ __forceinline__ void exps_below(const Columns<Element, V> (&x)[rows],
       largest = max(largest, __float_as_int(difference));
     }
   }
-  if (largest <= __float_as_int(kLeast)) return;
+  if (largest <= __float_as_int(kLeastDifference)) return;
 #pragma unroll
   for (int r = 0; r < rows; ++r)
 #pragma unroll
     for (int j = 0; j < V; ++j) {
       const float difference = widen<float>(x[r].at[j]) + (0 - most);  // as above, not -0
       equal += difference == 0;
-      if (__float_as_int(difference) > __float_as_int(kLeast)) result[r][j] = difference <= 0 ? 0 : difference;
+      if (__float_as_int(difference) > __float_as_int(kLeastDifference))
+        result[r][j] = difference <= 0 ? 0 : difference;
     }
 }
 
@@ -190,7 +190,7 @@ __device__ __forceinline__ double sum_exponentials(int n, const TileGroup<V>& gr
       if (i + j + kColumns < n) pair += exp_below(widen<float>(scores(i + j + kColumns)), exp_of, equal);
       column[j] += double{pair};
     }
-  return add_columns<V>(column, group.mask) * 0x1p-100;
+  return add_columns<V>(column, group.mask) * kExpDrop;
 }
 
 // The sum of weight * (score - most) over the n <= kTile classes from number `first` on, in the group's first thread.

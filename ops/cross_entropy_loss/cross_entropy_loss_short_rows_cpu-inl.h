@@ -83,7 +83,7 @@ HWY_NOINLINE void sum_short_rows(const ShortRows<Element>& rows, ShortRowsSums& 
       const auto is_near = hn::Lt(hn::Abs(most), hn::Set(d, Largest<float>::kNear));
       origin = hn::IfThenZeroElse(is_near, most);
       rest = hn::IfThenElseZero(is_near, most);
-      bias = formulas::exp_bias<kLift>(VectorMath<decltype(d)>{d}, rest);
+      bias = formulas::exp_bias<kExpLift>(VectorMath<decltype(d)>{d}, rest);
     }
     auto times = hn::Zero(d);
     const auto term_of = [&](int64_t c) HWY_ATTR {
@@ -108,10 +108,10 @@ HWY_NOINLINE void sum_short_rows(const ShortRows<Element>& rows, ShortRowsSums& 
     hn::Store(rest, d, rest_of);
     hn::Store(bias, d, bias_of);
     for (int64_t i = 0; i < lanes; i += wide_lanes) {
-      auto below = hn::Mul(load_as(wide, sum + i), hn::Set(wide, ExpBelow<Element>::kDrop));
+      auto below = hn::Mul(load_as(wide, sum + i), hn::Set(wide, kExpDrop));
       if constexpr (kFloat)
-        below = hn::Mul(below, formulas::exp_factor<kLift>(VectorMath<decltype(wide)>{wide}, load_as(wide, rest_of + i),
-                                                           load_as(wide, bias_of + i)));
+        below = hn::Mul(below, formulas::exp_factor<kExpLift>(VectorMath<decltype(wide)>{wide},
+                                                              load_as(wide, rest_of + i), load_as(wide, bias_of + i)));
       hn::Store(below, wide, sums.below + row + i);
       hn::Store(load_as(wide, more + i), wide, sums.more + row + i);
     }

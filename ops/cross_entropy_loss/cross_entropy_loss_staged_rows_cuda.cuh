@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kThreads, 2)
           for (int j = 0; j < S::kInPiece; ++j)
             column[p * S::kInPiece + j] += double{exp_of(widen<float>(my_piece(lines - 1, p).at[j]))};
       }
-      scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * 0x1p-100 * below.factor();
+      scores.below = add_columns<S::V, S::kColumns, S::kRows>(column, ~0u) * kExpDrop * below.factor();
     }
     if constexpr (S::kShare == 2) times += __shfl_xor_sync(~0u, times, S::kRows);
     scores.times = times;

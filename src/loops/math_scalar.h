@@ -49,14 +49,14 @@ template <class Element> struct Math {
 #include "src/loops/math_formulas.inc"
 
 // The numbers of exp_of_many and exp_factor (math_formulas.inc).
-template <int lift> struct ExpBelow {
+template <int lift> struct LargestOfMany {
   float origin, rest;  // most = origin + rest
   float bias;          // less the whole number nearest to rest / ln 2
 
   // Of numbers that are at least half and at most twice each other nothing is rounded.
   static constexpr float kNear = 512;
 
-  DESCEND_MATH explicit ExpBelow(float most) {
+  DESCEND_MATH explicit LargestOfMany(float most) {
     const bool is_near = std::fabs(most) < kNear;
     origin = is_near ? 0 : most;
     rest = is_near ? most : 0;

@@ -125,7 +125,7 @@ TEST(math, exponentials_of_many_numbers_lose_nothing_by_the_difference_to_the_la
     const float most = unit(random) * sizes[i / 127 % 5], below = std::fabs(unit(random)) * (i % 2 ? 155 : 3);
     const float one = i % 11 ? most - below : std::nextafter(most, -HUGE_VALF);
     if (one >= most || one - most < -155) continue;
-    const scalar::ExpBelow<kLiftOfMany> e(most);
+    const scalar::LargestOfMany<kLiftOfMany> e(most);
     largest.push_back(most), x.push_back(one), from_origin.push_back(one - e.origin), bias_of_float.push_back(e.bias);
     rest.push_back(e.rest), bias.push_back(e.bias);
     ASSERT_EQ(double{one} - e.origin, double{from_origin.back()}) << most;
