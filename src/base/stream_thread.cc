@@ -13,6 +13,9 @@
 namespace descend {
 namespace {
 
+// Made when the library is loaded, so that it can be said without memory.
+const Status& no_memory = *new Status(Code::kOutOfMemory, "there is no memory for the thread of a stream");
+
 struct Beginning {
   std::shared_ptr<void> queue;
   void (*run)(std::shared_ptr<void> queue);
@@ -29,7 +32,7 @@ void* begin(void* beginning) {
 
 Status start_stream_thread(std::shared_ptr<void> queue, void (*run)(std::shared_ptr<void> queue)) {
   std::unique_ptr<Beginning> beginning(new (std::nothrow) Beginning{std::move(queue), run});
-  if (beginning == nullptr) return {Code::kOutOfMemory, "there is no memory for the thread of a stream"};
+  if (beginning == nullptr) return no_memory;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -40,7 +43,7 @@ Status start_stream_thread(std::shared_ptr<void> queue, void (*run)(std::shared_
   // is blocked nobody hears.
   sigset_t others, before;
   sigfillset(&others);
-  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&others, own);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&others, own);
   pthread_sigmask(SIG_SETMASK, &others, &before);
   pthread_t thread;
   const int error = pthread_create(&thread, &attributes, begin, beginning.get());
@@ -48,8 +51,12 @@ Status start_stream_thread(std::shared_ptr<void> queue, void (*run)(std::shared_
   pthread_sigmask(SIG_SETMASK, &before, nullptr);  // before what may throw
   pthread_attr_destroy(&attributes);
   if (error == 0) return {};
-  return {Code::kInternal,
-          cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
+  try {
+    return {Code::kInternal,
+            cat("the thread of a stream could not be started: ", std::generic_category().message(error))};
+  } catch (const std::bad_alloc&) {
+    return no_memory;
+  }
 }
 
 }  // namespace descend

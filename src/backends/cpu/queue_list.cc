@@ -34,8 +34,8 @@ void Queue::find_runners() {
   {
     const std::lock_guard lock(device_lock());
     queues = all_queues();
+    some_left_.store(false, std::memory_order_relaxed);  // with the lock: a queue that comes later sets it again
   }
-  some_left_.store(false, std::memory_order_relaxed);
   for (const std::shared_ptr<Queue>& queue : queues)
     if (queue->generation_ == fork_generation() && !queue->go_on().ok())
       some_left_.store(true, std::memory_order_relaxed);

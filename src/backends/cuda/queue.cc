@@ -162,7 +162,7 @@ Status CudaQueue::find_runner() {
 }
 
 Status CudaQueue::go_on() {
-  const Lock lock(mutex_, std::try_to_lock);  // held while calls are handed over: then nothing is left
+  const Lock lock(mutex_, std::try_to_lock);  // CUDA may block who holds it; whoever waits asks again soon
   return lock.owns_lock() ? find_runner() : Status{};
 }
 
@@ -310,7 +310,9 @@ void CudaQueue::close() {
 }
 
 void CudaQueue::run_dropping(Lock& lock) {
-  while (!has_thread_ && running_of_ == 0 && !tasks_.empty() && run_front(lock)) continue;
+  while (!has_thread_ && running_of_ == 0 && !tasks_.empty())
+    if (!run_front(lock)) return;
+  work_.notify_one();  // a thread that was started meanwhile has waited for this one
 }
 
 void CudaQueue::make_wait(cudaStream_t stream) {
