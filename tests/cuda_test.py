@@ -72,7 +72,7 @@ class EmulatedCard(OnACard, unittest.TestCase):
 
     def test_an_event_that_the_card_does_not_record_is_not_reached(self):
         self.assertRegex(self.start("unrecorded", DESCEND_EMULATED_REFUSES="record 1"),
-                         "(?s)recorded: 0, event: 207001 asked: 207001 complete: 0, other stream: 507015, stream: 507015 "
+                         "(?s)recorded: 0, event: 507015 asked: 507015 complete: 0, other stream: 507015, stream: 507015 "
                          ".*the card failed to record an event.*, then: 0, 0")
 
     def test_a_wait_whose_end_the_card_does_not_record_fails_its_stream(self):

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "src/runtime/failures.h"
 #include "src/runtime/observed.h"
 #include "src/runtime/process.h"
 #include "src/runtime/rules.h"
@@ -131,7 +132,7 @@ Status query_event(void* handle, bool old_query, bool* complete) {
   if (old_query)
     if (Status s = not_ex(*event.object); !s.ok()) return s;
   *complete = event.object->complete();
-  if (!*complete) return event.object->event->failure();
+  if (!*complete) return as_runtime_failure(event.object->event->failure());
   observe([&](Observer& o) { o.joined_event(handle); });
   return {};
 }
@@ -155,7 +156,7 @@ Status synchronize_event(void* handle, Timeout timeout) {
     if (!timeout)
       if (Status s = process().reports->may_wait_for(stream, event.object->recorded_behind); !s.ok()) return s;
   }
-  Status status = event.object->event->synchronize(timeout);
+  Status status = as_runtime_failure(event.object->event->synchronize(timeout));
   if (status.ok()) observe([&](Observer& o) { o.joined_event(handle); });
   return status;
 }
@@ -171,7 +172,7 @@ Status elapsed_time(float* milliseconds, void* start, void* end) {
       return violation(Code::kInternal, parameter, "was recorded", "not recorded", "call aclrtRecordEvent first");
   for (const auto& [event, parameter] : {std::pair{&first, "startEvent"}, std::pair{&last, "endEvent"}})
     if (!event->object->event->reached()) {
-      if (Status s = event->object->event->failure(); !s.ok()) return s;
+      if (Status s = event->object->event->failure(); !s.ok()) return as_runtime_failure(std::move(s));
       return violation(Code::kEventTimestampInvalid, parameter, "has been reached", "not reached yet",
                        "synchronise the event or its stream first");
     }

@@ -10,6 +10,7 @@
 
 #include "src/base/leaf_mutex.h"
 #include "src/base/log.h"
+#include "src/base/text.h"
 #include "src/base/thread_end.h"
 #include "src/runtime/process.h"
 
@@ -30,6 +31,12 @@ Listeners& listeners() {
 std::atomic<uint32_t> last_task{0};
 
 }  // namespace
+
+Status as_runtime_failure(Status status) {
+  const int code = static_cast<int>(status.code());
+  if (status.ok() || (code >= 507000 && code < 508000)) return status;
+  return {Code::kKernelFailed, cat(status.message(), " (", code, ")"), status.solution()};
+}
 
 void listen_for_failures(Listener listener) {
   auto next = listener ? std::make_shared<const Listener>(std::move(listener)) : nullptr;

@@ -17,6 +17,9 @@ struct FailureInfo {
   uint32_t error_code = 0;
 };
 
+// Whatever code the failing work had, who waits for it is returned one of the runtime's.
+Status as_runtime_failure(Status status);
+
 // One listener for the process; an empty one removes it.  A call that is under way ends with the old one.
 void listen_for_failures(std::function<void(const FailureInfo&)> listener);
 

@@ -14,13 +14,6 @@ namespace {
 
 std::atomic<uint32_t> last_stream_id{0};
 
-// Whatever code the failing work had, a synchronisation returns one of the runtime's.
-Status as_runtime_failure(Status status) {
-  const int code = static_cast<int>(status.code());
-  if (status.ok() || (code >= 507000 && code < 508000)) return status;
-  return {Code::kKernelFailed, cat(status.message(), " (", code, ")"), status.solution()};
-}
-
 }  // namespace
 
 std::shared_ptr<StreamObject> make_stream(const std::shared_ptr<Context>& context, Status& why) {

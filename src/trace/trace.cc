@@ -177,6 +177,7 @@ void Trace::finalizing() {
 void Trace::settle() {
   if (file_ == nullptr) return;
   std::erase_if(slices_, [&](const Slice& slice) {
+    if (!slice.begin->failure().ok() || !slice.end->failure().ok()) return true;
     if (!slice.begin->reached() || !slice.end->reached()) return false;
     const DeviceClock& clock = clocks_[slice.device];
     const double begin = clock.at_zero + slice.begin->milliseconds_since(*clock.zero) * 1e3;
