@@ -9,6 +9,7 @@ add_executable(descend_command ${command_sources})
 target_link_options(descend_command PRIVATE -Wl,--no-as-needed)
 target_link_libraries(descend_command PRIVATE descend_flags descend opapi CLI11::CLI11 nlohmann_json::nlohmann_json
                                               Threads::Threads ${CMAKE_DL_LIBS})
+target_compile_options(descend_command PRIVATE -O1)  # CLI11 in each file: a third less to wait for
 target_compile_definitions(descend_command PRIVATE DESCEND_VERSION="${PROJECT_VERSION}")
 set_target_properties(descend_command PROPERTIES OUTPUT_NAME descend RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
                                                  INSTALL_RPATH "$ORIGIN/../lib64" BUILD_WITH_INSTALL_RPATH ON)
