@@ -130,4 +130,28 @@ __device__ __forceinline__ double kept_sum(double quick, bool has_one, bool is_r
   return CrossEntropyKeptSum<Element>(exact(), is_row).kept();
 }
 
+// The same by a warp whose lanes have a row each, of `rows` that are there, in memory at row_at(number).  Rows that are
+// not sure are added up exactly, two at a time, each by a half of the warp.
+template <class Element, class RowAt>
+__device__ __forceinline__ double kept_sum_of_rows(double quick, int log_terms, int rows, float most, int classes,
+                                                   const RowAt& row_at) {
+  constexpr int kHalf = TileGroup<1>::kSize;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  CrossEntropyKeptSum<Element> kept(quick, true);
+  unsigned unsure = __ballot_sync(~0u, lane < rows && !kept.is_sure(error_of_quick_sum(quick, log_terms)));
+  while (unsure != 0) {
+    const int one = __ffs(static_cast<int>(unsure)) - 1;
+    unsure &= unsure - 1;
+    const int other = unsure != 0 ? __ffs(static_cast<int>(unsure)) - 1 : one;
+    unsure &= unsure - 1;
+    const int of_half = lane < kHalf ? one : other;
+    const TileScores<Element, RowsAre::kInPieces> of_row{row_at(of_half), 1};
+    const double exact = exact_sum<1>(classes, of_row, __shfl_sync(~0u, most, of_half));
+    const double of_one = __shfl_sync(~0u, exact, 0), of_other = __shfl_sync(~0u, exact, kHalf);
+    if (lane == one) kept = {of_one, true};
+    if (lane == other) kept = {of_other, true};
+  }
+  return kept.kept();
+}
+
 }  // namespace descend::cuda
