@@ -31,9 +31,9 @@ struct LongRows {
   }
   // Of a multiprocessor, with 72 registers each, which is enough for long_rows().
   static constexpr int kWarps = 28;
-  // Of a block: as many as parts, and others where they take nobody's place.
+  // Of a block: as many as parts, and others where they take nobody's place.  One more than have parts leads.
   int warps() const {
-    return std::min(kWarps / (kWarps / std::clamp(most_parts(), kLeastThreads / 32, kLongWarps)), kLongWarps);
+    return std::min(kWarps / (kWarps / std::clamp(most_parts(), kLeastThreads / 32, kLongWarps)), kLongWarps + 1);
   }
   __host__ __device__ int64_t distances() const { return smooth ? ceil_divide(tiles, 16) * 16 : 0; }
   int64_t bytes() const {

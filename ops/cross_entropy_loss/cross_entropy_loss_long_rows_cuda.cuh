@@ -52,7 +52,11 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int classes = static_cast<int>(l.a.labels.classes), columns_of_part = static_cast<int>(rows.parts.columns);
   const int first_part = rows.first_part(rank), mine = rows.first_part(rank + 1) - first_part;
-  const bool leads = rank == 0 && warp == 0, has_part = warp < mine;
+  const bool has_part = warp < mine;
+  // The first block's last warp leads.  It has no part where there are fewer than warps, and then nobody waits for what
+  // it does beside: labels, of which one number is found by another, and losses.
+  const bool leads = rank == 0 && warp == warps - 1, takes_part = has_part || leads;
+  const bool keeps_accounts = leads && lane_of_warp() == 0;
   __shared__ __align__(8) unsigned char memory[sizeof(RowsSoFar<Element>)];
   RowsSoFar<Element>& so_far = *reinterpret_cast<RowsSoFar<Element>*>(memory);
   if (thread == 0) {
@@ -67,10 +71,10 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
   const int64_t unit = unit_of_rows(l.cut, 1);
   if (thread == 0) team.expect(f_box, static_cast<int>(sizeof(unsigned)));
   if (leads) {
-    const unsigned first = __shfl_sync(~0u, thread == 0 ? take_unit(l.scratch) : 0, 0);
-    if (thread < team_size) team.send(thread, next_unit, first, f_box);
+    const unsigned first = __shfl_sync(~0u, keeps_accounts ? take_unit(l.scratch) : 0, 0);
+    if (lane_of_warp() < team_size) team.send(lane_of_warp(), next_unit, first, f_box);
   }
-  team.wait(f_box, 0, has_part);
+  team.wait(f_box, 0, takes_part);
   const auto column_of = [&](int part) { return (first_part + part) * columns_of_part; };
   const auto for_each_part = [&](int64_t row, const auto& body) {
 #pragma unroll 1
@@ -84,48 +88,47 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
   };
   // Of no row: what is behind the last column in the cache.
   for_each_part(0, [&](const auto& part, int) { part.pad(ceil_divide(part.columns, part.kPiece) * part.kPiece); });
-  // Warps without a part have nothing to do, but wait where their block is a team of its own.
-  int64_t row = has_part || team_size == 1 ? next_unit * unit : l.a.labels.rows, before = -1;
+  // Other warps without a part have nothing to do, but wait where their block is a team of its own.
+  int64_t row = takes_part || team_size == 1 ? next_unit * unit : l.a.labels.rows, before = -1;
   for (unsigned time = 0; row < l.a.labels.rows; ++time) {
     const bool ends_unit = ((row + 1) & (unit - 1)) == 0 || row + 1 == l.a.labels.rows;
     unsigned ticket = 0;
     for_each_part(row, [&](const auto& part, int) { part.begin(); });
     typename Loss<Element>::Label label;
-    if (thread == 0) {
+    if (thread == 0)
       team.expect(f_box, static_cast<int>(sizeof(LogProb) + sizeof(unsigned) + (smooth ? sizeof(float) : 0)));
-      if (leads) {
-        team.expect(parts_box, parts * static_cast<int>(sizeof(PartScores)));
-        if (smooth) team.expect(distances_box, static_cast<int>(rows.tiles * sizeof(double)));
-        if (before >= 0) so_far.add(l, before);  // while the copies are under way
-        label = l.label_of(row);                 // asked for long before it is needed
-      }
+    if (keeps_accounts) {
+      team.expect(parts_box, parts * static_cast<int>(sizeof(PartScores)));
+      if (smooth) team.expect(distances_box, static_cast<int>(rows.tiles * sizeof(double)));
+      label = l.label_of(row);                 // asked for long before it is needed
+      if (before >= 0) so_far.add(l, before);  // while the copies are under way
     }
     for_each_part(row, [&](const auto& part, int number) {
       part.end();
-      if (thread == 0 && leads && ends_unit && number == 0) ticket = take_unit(l.scratch);
       const PartScores scores = part.template sum<shows_lse, V>(part.largest(), false);
       PartScores& place = of_parts[first_part + number];
       if (lane_of_warp() != 0) return;
       team.send(0, place.most, scores.most, parts_box);
       team.send(0, place.below, scores.below, parts_box);
     });
+    if (keeps_accounts && ends_unit) ticket = take_unit(l.scratch);
     team.wait(parts_box, time, leads);
     if (leads) {
       const Scores scores = scores_of_row<CrossEntropyParts::kMost>(of_parts, parts);
       const double log_sum = scores.log_sum();
-      if (thread == 0) {
+      if (keeps_accounts) {
         so_far.label = label;  // has come before others know f and may write over its score
         so_far.scores = scores;
         so_far.log_sum = log_sum;
       }
       ticket = __shfl_sync(~0u, ticket, 0);
-      if (thread < team_size) {
-        team.send(thread, next_unit, ticket, f_box);
-        if (smooth) team.send(thread, most_of_row, scores.most, f_box);
-        team.send(thread, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
+      if (const int to = lane_of_warp(); to < team_size) {
+        team.send(to, next_unit, ticket, f_box);
+        if (smooth) team.send(to, most_of_row, scores.most, f_box);
+        team.send(to, f_of_row, scores.template log_prob<Element>(log_sum), f_box);
       }
     }
-    team.wait(f_box, time + 1, has_part);  // the first time was the first unit's number
+    team.wait(f_box, time + 1, takes_part);  // the first time was the first unit's number
     const unsigned next = next_unit;
     if (smooth) {
       const float most = most_of_row;
@@ -142,7 +145,7 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
       team.wait(distances_box, time, leads);
       if (leads) {
         const double distance = sum_of_tiles(distances, static_cast<int>(rows.tiles));
-        if (thread == 0) so_far.scores.distance = distance;
+        if (keeps_accounts) so_far.scores.distance = distance;
       }
     }
     for_each_part(row, [&](const auto& part, int number) {
@@ -153,7 +156,7 @@ __global__ void __launch_bounds__(LongRows::kWarps * 32)
     before = row;
     row = ends_unit ? next * unit : row + 1;
   }
-  if (thread == 0 && rank == 0) {
+  if (keeps_accounts) {
     if (before >= 0) so_far.add(l, before);
     l.add_counted(so_far.counted);
   }
