@@ -160,7 +160,7 @@ Status run(const CrossEntropyLossArgs& a, void* const* data, const CudaLaunch& o
                   .lse = at(6),
                   .scratch = on.scratch};
   const bool weights = a.reduction == CrossEntropyReduction::kMean && !l.counts_rows();
-  if (Status s = sum_labels(l.labels, weights, a.smoothing != 0, on); !s.ok()) return s;
+  if (Status s = sum_labels(l.labels, weights, a.smoothing != 0, false, on); !s.ok()) return s;
   const int64_t rows = a.labels.rows, classes = a.labels.classes;
   if (rows == 0) return start(on, only_total<Element>, 1, 1, 0, l);
   l.cut = CrossEntropyRowCut(rows);

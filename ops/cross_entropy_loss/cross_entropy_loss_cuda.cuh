@@ -26,6 +26,13 @@ struct Labels {
   __device__ __forceinline__ int64_t target_of(int64_t row) const {
     return load_index(of.index, target, row * of.target_stride);
   }
+  // The same, of labels that were loaded to stay, or are not needed again.
+  __device__ __forceinline__ int64_t last_target_of(int64_t row) const {
+    const int64_t at = row * of.target_stride;
+    if (of.index == DataType::kInt32) return load_for_the_last_time(static_cast<const int32_t*>(target) + at);
+    if (of.index == DataType::kInt64) return load_for_the_last_time(static_cast<const int64_t*>(target) + at);
+    return target_of(row);
+  }
   __device__ __forceinline__ int64_t class_of(int64_t label) const {
     return label == of.ignored || label < 0 || label >= of.classes ? kNoClass : label;
   }
@@ -72,15 +79,23 @@ template <class Count> __device__ __forceinline__ Count add_lanes(Count count) {
 
 // Without weights rows are counted: whole numbers, whose sum is the same in any order.  A block's first thread adds its
 // own and finds out by the same addition whether it is the last.  A thread asks for many targets at once, so that one
-// block a multiprocessor is enough, and leaves room for those of the kernel behind it.
+// block a multiprocessor is enough, and leaves room for those of the kernel behind it.  Where `they_stay` that one is
+// to find them in the L2 cache: it must load all of them for the last time.
 inline constexpr int kCountAtOnce = 16;
-template <class Index, int V>
+template <class Index, int V, bool they_stay>
 __global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratch* scratch) {
   using Piece = Columns<Index, V>;
   __shared__ int counts[kThreads / 32];
   let_next_kernel_begin();
   const auto* const target = static_cast<const Index*>(labels.target);
   const auto counts_as = [&](int64_t label) { return labels.class_of(label) == kNoClass ? 0 : 1; };
+  const auto load_piece = [](const Index* at) {
+    const auto* const piece = reinterpret_cast<const Piece*>(at);
+    if constexpr (they_stay)
+      return load_to_stay(piece);
+    else
+      return *piece;
+  };
   const int64_t pieces = labels.of.rows / V, apart = V * labels.of.target_stride;
   constexpr int kOfBlock = kCountAtOnce * kThreads;
   int count = 0;
@@ -91,7 +106,7 @@ __global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratc
 #pragma unroll
     for (int u = 0; u < kCountAtOnce; ++u)
       if (const int piece = static_cast<int>(threadIdx.x) + u * kThreads; piece < n)
-        in[u] = *reinterpret_cast<const Piece*>(from + (V == 1 ? piece * apart : piece * V));
+        in[u] = load_piece(from + (V == 1 ? piece * apart : piece * V));
 #pragma unroll
     for (int u = 0; u < kCountAtOnce; ++u)
       if (static_cast<int>(threadIdx.x) + u * kThreads < n)
@@ -112,12 +127,17 @@ __global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratc
   KeepRows{scratch->numbers}(totals);
   scratch->counts = 0;  // for the next launch
 }
-inline Status start_counting(const Labels& labels, const CudaLaunch& on) {
+inline Status start_counting(const Labels& labels, bool they_stay, const CudaLaunch& on) {
+  constexpr int64_t kMostStay = 16 << 20;  // bytes: a small part of the caches of cards that have large ones
   const auto run = [&]<class Index> {
     constexpr int V = 16 / sizeof(Index);
     const bool in_pieces = labels.of.target_stride == 1 && is_aligned(labels.target);
     const int64_t blocks = blocks_for(on, labels.of.rows, kCountAtOnce * kThreads * (in_pieces ? V : 1), 1);
-    return start(on, in_pieces ? count_rows<Index, V> : count_rows<Index, 1>, blocks, kThreads, 0, labels, on.scratch);
+    they_stay = they_stay && labels.of.rows * int64_t{sizeof(Index)} <= kMostStay;
+    const auto kernel = !in_pieces  ? count_rows<Index, 1, false>
+                        : they_stay ? count_rows<Index, V, true>
+                                    : count_rows<Index, V, false>;
+    return start(on, kernel, blocks, kThreads, 0, labels, on.scratch);
   };
   return labels.of.index == DataType::kInt32 ? run.template operator()<int32_t>() : run.template operator()<int64_t>();
 }
@@ -137,12 +157,13 @@ __device__ __forceinline__ void sum_few_rows(const Labels& labels, double (&tota
   if (group.rank == 0) totals[list] = total;
 }
 
-// Puts the sums into the scratch: those over rows for a mean, that over classes for smoothing with weights.
-inline Status sum_labels(const Labels& labels, bool rows, bool classes, const CudaLaunch& on) {
+// Puts the sums into the scratch: those over rows for a mean, that over classes for smoothing with weights.  they_stay:
+// the next kernel loads each label by last_target_of().
+inline Status sum_labels(const Labels& labels, bool rows, bool classes, bool they_stay, const CudaLaunch& on) {
   Status status;
   double* const numbers = on.scratch->numbers;
   if (rows && !labels.weight && labels.of.rows <= INT32_MAX)
-    status = start_counting(labels, on);
+    status = start_counting(labels, they_stay, on);
   else if (rows)
     status = sum<2>(labels.of.rows, CountedRows{labels}, KeepRows{numbers}, on);
   if (classes && labels.weight && status.ok())

@@ -125,13 +125,14 @@ template <class Element> Status run(const CrossEntropyLossGradArgs& a, void* con
                             .out = at(4),
                             .scratch = on.scratch,
                             .adds_rows = mean && few};
-  if (Status s = sum_labels(g.labels, mean && !few, a.smoothing != 0, on); !s.ok()) return s;
+  const bool plain = are_plain_rows<Element>(a, data);
+  if (Status s = sum_labels(g.labels, mean && !few, a.smoothing != 0, plain, on); !s.ok()) return s;
   const int64_t classes = a.labels.classes;
   const auto in_pieces = [&](const CrossEntropyMatrixStrides& s, const void* address) {
     return s.column == 1 && s.row % V == 0 && is_aligned(address);
   };
   const auto rows_of = [&](int64_t elements) { return std::clamp<int64_t>(elements / classes, 1, kMostRows); };
-  if (are_plain_rows<Element>(a, data)) return write_plain_rows(g, on);
+  if (plain) return write_plain_rows(g, on);
   if (classes % V == 0 && in_pieces(a.log_prob, data[3]) && in_pieces(a.out, data[4]))
     return write_with<Element, V>(g, rows_of(kElements), kElements, on);
   if (is_flat<Element>(a, data)) return run_flat(g, kElements, on);

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks<Element, has>)
   int64_t target = kNoClass;
   Element gradient{};
   if (span.has_row()) {
-    target = g.labels.target_of(span.row);
+    target = g.labels.last_target_of(span.row);
     gradient = g.gradient[span.row * g.a.gradient_stride];
   }
 

@@ -110,6 +110,41 @@ __device__ __forceinline__ void ask_early(const void* from) {
 #endif
 }
 
+// Loads 16 bytes for which others make room in the L2 cache until somebody, soon, loads them for the last time: all of
+// them, or they would stay there through anything.
+template <class Piece> __device__ __forceinline__ Piece load_to_stay(const Piece* from) {
+#ifdef DESCEND_EMULATED
+  return *from;
+#else
+  static_assert(sizeof(Piece) == 16);
+  uint64_t policy;
+  uint4 words;
+  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("ld.global.L2::cache_hint.v4.b32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
+               : "l"(from), "l"(policy));
+  return std::bit_cast<Piece>(words);
+#endif
+}
+template <class T> __device__ __forceinline__ T load_for_the_last_time(const T* from) {
+#ifdef DESCEND_EMULATED
+  return *from;
+#else
+  static_assert(sizeof(T) == 8 || sizeof(T) == 4);
+  uint64_t policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  if constexpr (sizeof(T) == 8) {
+    uint64_t word;
+    asm volatile("ld.global.L2::cache_hint.b64 %0, [%1], %2;" : "=l"(word) : "l"(from), "l"(policy));
+    return std::bit_cast<T>(word);
+  } else {
+    uint32_t word;
+    asm volatile("ld.global.L2::cache_hint.b32 %0, [%1], %2;" : "=r"(word) : "l"(from), "l"(policy));
+    return std::bit_cast<T>(word);
+  }
+#endif
+}
+
 // Keeps the larger of two elements, at each of V places; a number rather than a NaN.
 template <class Element, int V> __device__ __forceinline__ void keep_larger(Element (&most)[V], const Element (&x)[V]) {
   if constexpr (sizeof(Element) == 2 && V % 2 == 0) {  // two by one instruction
