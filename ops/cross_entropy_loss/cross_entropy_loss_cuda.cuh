@@ -26,7 +26,7 @@ struct Labels {
   __device__ __forceinline__ int64_t target_of(int64_t row) const {
     return load_index(of.index, target, row * of.target_stride);
   }
-  // The same, of labels that were loaded to stay, or are not needed again.
+  // The same by the kernel that needs them last; of labels that were loaded to stay none must be left out.
   __device__ __forceinline__ int64_t last_target_of(int64_t row) const {
     const int64_t at = row * of.target_stride;
     if (of.index == DataType::kInt32) return load_for_the_last_time(static_cast<const int32_t*>(target) + at);
@@ -128,15 +128,16 @@ __global__ void __launch_bounds__(kThreads) count_rows(Labels labels, CudaScratc
   scratch->counts = 0;  // for the next launch
 }
 inline Status start_counting(const Labels& labels, bool they_stay, const CudaLaunch& on) {
-  constexpr int64_t kMostStay = 16 << 20;  // bytes: a small part of the caches of cards that have large ones
+  constexpr int64_t kMostStay = 16 << 20;               // bytes
+  const bool has_large_cache = on.largest_cluster > 1;  // cards that form clusters have: 50 MB on an H100
   const auto run = [&]<class Index> {
     constexpr int V = 16 / sizeof(Index);
     const bool in_pieces = labels.of.target_stride == 1 && is_aligned(labels.target);
+    const bool stay = they_stay && has_large_cache && labels.of.rows * int64_t{sizeof(Index)} <= kMostStay;
     const int64_t blocks = blocks_for(on, labels.of.rows, kCountAtOnce * kThreads * (in_pieces ? V : 1), 1);
-    they_stay = they_stay && labels.of.rows * int64_t{sizeof(Index)} <= kMostStay;
-    const auto kernel = !in_pieces  ? count_rows<Index, 1, false>
-                        : they_stay ? count_rows<Index, V, true>
-                                    : count_rows<Index, V, false>;
+    const auto kernel = !in_pieces ? count_rows<Index, 1, false>
+                        : stay     ? count_rows<Index, V, true>
+                                   : count_rows<Index, V, false>;
     return start(on, kernel, blocks, kThreads, 0, labels, on.scratch);
   };
   return labels.of.index == DataType::kInt32 ? run.template operator()<int32_t>() : run.template operator()<int64_t>();

@@ -95,12 +95,8 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks<Element, has>)
   uint4 in[span.kOfLane];  // as words: the compiler takes elements apart as soon as it has them, and waits for that
   span.load(g.log_prob, in);
   span.find_rows(by_classes, share_of_warp);
-  int64_t target = kNoClass;
   Element gradient{};
-  if (span.has_row()) {
-    target = g.labels.last_target_of(span.row);
-    gradient = g.gradient[span.row * g.a.gradient_stride];
-  }
+  if (span.has_row()) gradient = g.gradient[span.row * g.a.gradient_stride];
 
   __shared__ double few[2];
   double share = 1;  // of a row; infinite where the weights add up to 0
@@ -112,6 +108,9 @@ __global__ void __launch_bounds__(kRowThreads, kRowBlocks<Element, has>)
     wait_for_kernel_before();
     share = g.scratch->numbers[kShare];
   }
+  // Not before the targets are counted: what is loaded to stay after it is loaded for the last time would stay for
+  // long.
+  const int64_t target = span.has_row() ? g.labels.last_target_of(span.row) : kNoClass;
   const PlainRow own = plain_row(g, gradient, target, share);
   const bool counts = own.label != kNowhere, ordinary = own.scale_f != 0;
   const int64_t label = span.begins + own.label;

@@ -111,7 +111,7 @@ __device__ __forceinline__ void ask_early(const void* from) {
 }
 
 // Loads 16 bytes for which others make room in the L2 cache until somebody, soon, loads them for the last time: all of
-// them, or they would stay there through anything.
+// them, or they would stay there through anything (measured on an H200; CUDA promises neither).
 template <class Piece> __device__ __forceinline__ Piece load_to_stay(const Piece* from) {
 #ifdef DESCEND_EMULATED
   return *from;
