@@ -296,6 +296,13 @@ void add(Bits& bits, const Case& c, Way way = {}) {
   }
   add(bits, "aclnnCrossEntropyLoss", forward, {64000, 128, DataType::kFloat, "mean"}, {});
   add(bits, "aclnnCrossEntropyLoss", forward, {130000, 128, DataType::kFloat16, "mean"}, {});
+  // In place, where a warp has other rows on their way while it writes these.
+  for (DataType t : kFloats)
+    for (const auto& [rows, classes] : {std::pair{3001, 128}, std::pair{9001, 48}}) {
+      Case c{rows, classes, t, "mean"};
+      c.in_place = true;
+      add(bits, "aclnnCrossEntropyLoss", forward, c, {});
+    }
   // So many that a GPU's warp has several rows of one part, in as many ways as it has; and a block several of more.
   add(bits, "aclnnCrossEntropyLoss", forward, {2100, 600, DataType::kFloat, "mean"}, {});
   for (DataType t : kFloats)

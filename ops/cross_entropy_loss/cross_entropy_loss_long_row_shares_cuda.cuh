@@ -31,7 +31,8 @@ struct LongRows {
   }
   // Of a multiprocessor, with 72 registers each, which is enough for long_rows().
   static constexpr int kWarps = 28;
-  // Of a block: as many as parts, and others where they take nobody's place.  One more than have parts leads.
+  // Of a block: as many as parts, and others where they take nobody's place.  With six or eight parts there is one
+  // more, which leads.
   int warps() const {
     return std::min(kWarps / (kWarps / std::clamp(most_parts(), kLeastThreads / 32, kLongWarps)), kLongWarps + 1);
   }

@@ -12,6 +12,7 @@ namespace descend::cuda {
 
 template <class Element> struct StagedRows {
   static constexpr int kMostWarps = 20;  // with registers enough for rows with smoothing
+  static constexpr int kLeastWarps = 4;  // of fewer the others leave a multiprocessor idle
   static constexpr int kColumns = static_cast<int>(kSumColumns<double>);
   static constexpr int kShare = sizeof(Element) / 2;                                // threads that share a row
   static constexpr int kRows = 32 / kShare, V = kColumns / kShare;                  // of a batch; a thread's columns
@@ -22,17 +23,16 @@ template <class Element> struct StagedRows {
   // An odd number of pieces: threads that read the same piece of neighbouring rows keep off each other's banks.
   static constexpr int pieces_apart(int64_t classes) { return static_cast<int>(classes) / kInPiece | 1; }
   static constexpr int bytes_of_warp(int64_t classes) { return 16 * kStages * kRows * pieces_apart(classes); }
-  // Of a block, which has a multiprocessor for itself.
+  // That there is room for in a block, which has a multiprocessor for itself.
   static int warps(int64_t classes, const CudaLaunch& on) {
     constexpr int kOther = 2 << 10;
     return std::min(kMostWarps, (on.shared_memory - kOther) / bytes_of_warp(classes));
   }
 
-  // Of rows that begin where 16 bytes may be moved.  Some cards have less shared memory than the largest rows need.
-  // Nothing may show more of the exponentials than Element does.
+  // Of rows that begin where 16 bytes may be moved.  Nothing may show more of the exponentials than Element does.
   static bool fits(const Loss<Element>& l, const CudaLaunch& on) {
     const int64_t classes = l.a.labels.classes;
-    return classes % kColumns == 0 && classes <= kMostClasses && warps(classes, on) * 32 >= kLeastThreads &&
+    return classes % kColumns == 0 && classes <= kMostClasses && warps(classes, on) >= kLeastWarps &&
            l.a.input.row == classes && l.a.log_prob.row == classes &&
            (std::is_same_v<Element, float> || !l.a.shows_lse());
   }
@@ -46,17 +46,17 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
   using Piece = Vector<Element>;
   constexpr bool kTight = kClasses == 128 && !smooth;
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  // The first two units of a warp are those of its own number; whenever it begins with another it asks for the number
-  // of one more.
+  // The first two units of a warp are known, `of_all` and `of_all + warps`; whenever it begins with another it asks for
+  // the number of one more.
   const int64_t unit = unit_of_rows(l.cut, S::kRows);
   const unsigned warps_of_block = blockDim.x / 32, warps = gridDim.x * warps_of_block;
-  const unsigned number = blockIdx.x * warps_of_block + static_cast<unsigned>(warp);
+  const unsigned of_all = blockIdx.x * warps_of_block + static_cast<unsigned>(warp);
   const int classes = kClasses ? kClasses : static_cast<int>(l.a.labels.classes);
   const int per_row = classes / S::kInPiece, apart = kTight ? per_row : S::pieces_apart(classes);
   const int lines = classes / S::kColumns;                   // of a row
   const int mine = lane % S::kRows, rank = lane / S::kRows;  // row of the batch, and which of its threads
   Piece* const stages = shared_memory<Piece>() + warp * S::kStages * S::kRows * apart;
-  Piece *stage = stages, *my_row = stages + mine * apart;  // of the batch in hand
+  Piece *stage, *my_row;  // of the batch in hand
   // Where a piece of a row is in it.
   const auto swizzle = [](int row) { return kTight && sizeof(Element) == 4 ? row % 4 * 2 : 0; };
   // This thread's pieces, each once; those of a line together, but in tight rows of halves.
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
   const auto target_from = [&](int64_t first, int rows) { return lane < rows ? l.labels.target_of(first + lane) : 0; };
   LossesOfRows<S::kRows> sums;
   const Piece* const input = reinterpret_cast<const Piece*>(l.input) + lane;
-  unsigned ticket = number - warps;  // the first lane's, as if it had asked for its second unit
+  unsigned ticket = of_all - warps;  // the first lane's, as if it had asked for its second unit
   // The first row of the batch behind that which begins with row `first`.
   const auto behind = [&](int64_t first) {
     first += S::kRows;
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
     if (lane == 0) ticket = take_unit(l.scratch);
     return first;
   };
-  int64_t first[S::kStages] = {number * unit}, target[S::kStages];  // of the batches in order
+  int64_t first[S::kStages] = {of_all * unit}, target[S::kStages];  // of the batches in order
   int rows[S::kStages];
 #pragma unroll
   for (int i = 0; i < S::kStages; ++i) {
@@ -202,16 +202,16 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
         constexpr int kPerRow = kClasses == 0 ? 1 : kClasses / S::kInPiece, kTimes = S::kRows * kPerRow / 32;
         constexpr int kOfLine = 32 / kPerRow;  // rows of which a piece of each lane is
         static_assert(kClasses == 0 || (32 % kPerRow == 0 && kTimes % 4 == 0));
-        const int mine = lane / kPerRow;
+        const int of_line = lane / kPerRow;
         Piece *staged[4], *at = to;
         const Piece* next_at = from;
 #pragma unroll
         for (int j = 0; j < 4; ++j)
           staged[j] = kTight
                           ? stage + j * 32 + (lane ^ swizzle(j * kOfLine))  // that of four lines behind it is the same
-                          : stage + (j * kOfLine + mine) * apart + lane % kPerRow;
+                          : stage + (j * kOfLine + of_line) * apart + lane % kPerRow;
 #pragma unroll 1
-        for (int row = mine; row < S::kRows; row += 4 * kOfLine) {
+        for (int row = of_line; row < S::kRows; row += 4 * kOfLine) {
           Piece some[4];
 #pragma unroll
           for (int j = 0; j < 4; ++j) some[j] = piece_in(staged[j], log_prob_of(row + j * kOfLine));
@@ -243,7 +243,6 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
     for (int i = 1; i < S::kStages; ++i) first[i - 1] = first[i], rows[i - 1] = rows[i], target[i - 1] = target[i];
     first[S::kStages - 1] = next, rows[S::kStages - 1] = next_rows, target[S::kStages - 1] = next_target;
     stage = stage == stages + (S::kStages - 1) * S::kRows * apart ? stages : stage + S::kRows * apart;
-    __syncwarp();
   }
   sums.end(l);
   l.add_parts(true);
@@ -252,7 +251,9 @@ __global__ void __launch_bounds__(StagedRows<Element>::kMostWarps * 32, 1)
 template <class Element> Status run_staged(const Loss<Element>& l, const CudaLaunch& on) {
   using S = StagedRows<Element>;
   const int64_t classes = l.a.labels.classes, units = ceil_divide(l.a.labels.rows, unit_of_rows(l.cut, S::kRows));
-  const int warps = S::warps(classes, on);
+  // Few rows are of as many multiprocessors as there are.
+  const int warps = static_cast<int>(
+      std::clamp<int64_t>(ceil_divide(units, on.multiprocessors), kLeastThreads / 32, S::warps(classes, on)));
   const auto pick = [&]<bool smooth> {
     return classes == 128 ? staged_rows<Element, 128, smooth> : staged_rows<Element, 0, smooth>;
   };
